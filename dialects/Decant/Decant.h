@@ -1,0 +1,55 @@
+//===- Decant.h - the decant dialect ----------------------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_DIALECT_DECANT_H
+#define DECANT_DIALECT_DECANT_H
+
+#include "decant/Core/Schedule.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "Decant/DecantDialect.h.inc"
+#include "Decant/DecantEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "Decant/DecantAttrs.h.inc"
+
+namespace decant {
+
+/// Whether `type` is a rank-1 f32 tensor whose encoding is #decant.axis<axis>.
+bool isVectorOf(mlir::Type type, VectorAxis axis);
+/// The axis of a key or value vector type; nullopt for any other type.
+std::optional<VectorAxis> axisOf(mlir::Type type);
+/// tensor<dim x f32, #decant.axis<axis>>.
+mlir::RankedTensorType vectorType(mlir::MLIRContext *context, VectorAxis axis,
+                                  int64_t dim);
+
+/// Between the element types of Core and MLIR's.
+mlir::Type toType(mlir::MLIRContext *context, ElementType type);
+ElementType toElementType(mlir::Type type);
+
+/// Between the structs of Core and the attributes that hold them.
+LayoutAttr toAttr(mlir::MLIRContext *context, const SlotLayout &layout);
+SlotLayout fromAttr(LayoutAttr attr);
+ScheduleAttr toAttr(mlir::MLIRContext *context, const Schedule &schedule);
+Schedule fromAttr(ScheduleAttr attr);
+
+} // namespace decant
+
+#define GET_TYPEDEF_CLASSES
+#include "Decant/DecantTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "Decant/DecantOps.h.inc"
+
+#endif // DECANT_DIALECT_DECANT_H

@@ -1,0 +1,210 @@
+//===- DecantBase.td - dialect, types and attributes ---------*- tablegen -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DECANT_BASE_TD
+#define DECANT_BASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Decant_Dialect : Dialect {
+  let name = "decant";
+  let cppNamespace = "::decant";
+  let summary = "Decode steps of linear-attention layers with stored states";
+  let description = [{
+    A linear-attention layer keeps a state S of K keys by V values per head. The
+    dialect says what one token does to it (rule ops), when the stored state is
+    touched (window ops) and where its bytes are (kernel ops). Vectors are
+    ranked tensors whose encoding names their axis, so that arith and math work
+    on them unchanged.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+class Decant_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::decant";
+  let genSpecializedAttr = 0;
+}
+
+def Decant_VectorAxis : Decant_Enum<"VectorAxis", "axis of a state", [
+  I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">]>;
+def Decant_FitKind : Decant_Enum<"FitKind", "how a scale is fitted", [
+  I32EnumAttrCase<"AbsMax", 0, "absmax">,
+  I32EnumAttrCase<"SqrtMeanAbs", 1, "sqrt_mean_abs">]>;
+def Decant_HeadMapKind : Decant_Enum<"HeadMapKind",
+    "which query/key head a value head uses", [
+  I32EnumAttrCase<"Group", 0, "group">, I32EnumAttrCase<"Modulo", 1, "modulo">]>;
+def Decant_PadKind : Decant_Enum<"PadKind", "which slot numbers are padding", [
+  I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Negative", 1, "negative">,
+  I32EnumAttrCase<"NonPositive", 2, "non_positive">]>;
+def Decant_QkvLayout : Decant_Enum<"QkvLayout", "how q, k and v are passed", [
+  I32EnumAttrCase<"Packed", 0, "packed_qkv">,
+  I32EnumAttrCase<"Separate", 1, "separate">]>;
+def Decant_DecayKind : Decant_Enum<"DecayKind", "how a decay acts on an axis", [
+  I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Scalar", 1, "scalar">,
+  I32EnumAttrCase<"Vector", 2, "vector">]>;
+def Decant_ReduceKind : Decant_Enum<"ReduceKind", "how lanes are combined", [
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
+def Decant_StrategyKind : Decant_Enum<"StrategyKind", "how a kernel is built", [
+  I32EnumAttrCase<"Simt", 0, "simt">]>;
+def Decant_RowLoopKind : Decant_Enum<"RowLoopKind", "loops over a lane's keys", [
+  I32EnumAttrCase<"Unrolled", 0, "unrolled">,
+  I32EnumAttrCase<"Rolled", 1, "rolled">]>;
+
+//===----------------------------------------------------------------------===//
+// Attributes: each asks one question, and the pass that answers it removes it
+//===----------------------------------------------------------------------===//
+
+class Decant_Attr<string name, string attrMnemonic> : AttrDef<Decant_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+class Decant_StructAttr<string name, string attrMnemonic>
+    : Decant_Attr<name, attrMnemonic> {
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Decant_AxisAttr : Decant_Attr<"Axis", "axis"> {
+  let summary = "the encoding of a key or value vector";
+  let parameters = (ins EnumParameter<Decant_VectorAxis>:$axis);
+  let assemblyFormat = "`<` $axis `>`";
+}
+
+def Decant_HeadsAttr : Decant_StructAttr<"Heads", "heads"> {
+  let summary = "head counts and which query/key head a value head uses";
+  let parameters = (ins "int64_t":$key, "int64_t":$value,
+                        EnumParameter<Decant_HeadMapKind>:$map);
+}
+
+def Decant_InputsAttr : Decant_StructAttr<"Inputs", "inputs"> {
+  let summary = "element types and memory layout of a step's inputs";
+  let parameters = (ins "::mlir::Type":$type, "::mlir::Type":$gate,
+                        "::mlir::Type":$output,
+                        EnumParameter<Decant_QkvLayout>:$layout,
+                        EnumParameter<Decant_PadKind>:$pad);
+}
+
+def Decant_WindowAttr : Decant_StructAttr<"Window", "window"> {
+  let summary = "asks when the stored state is touched";
+  let description = [{
+    `length` tokens are kept as records before they are folded into the codes
+    (1: every token is); a fold keeps `compensators` rank-1 terms beside them.
+  }];
+  let parameters = (ins "int64_t":$length, "int64_t":$compensators,
+                        "::mlir::Type":$records);
+}
+
+def Decant_ScaleAttr : Decant_Attr<"Scale", "scale"> {
+  let summary = "one scale per index of an axis";
+  let parameters = (ins EnumParameter<Decant_VectorAxis>:$axis,
+                        EnumParameter<Decant_FitKind>:$fit, "::mlir::Type":$type);
+  let assemblyFormat = "`<` $axis `,` $fit `,` $type `>`";
+}
+
+def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
+  let summary = "asks in which bytes the state is stored";
+  let description = [{
+    A stored element is its code times its scales; scales are fitted in the
+    order written. A code of an integer type is symmetric and the last scale
+    must be absmax, which bounds it.
+  }];
+  let parameters = (ins "::mlir::Type":$codes,
+                        OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales);
+  let assemblyFormat = "`<` $codes (`,` $scales^)? `>`";
+}
+
+def Decant_TargetAttr : Decant_Attr<"Target", "target"> {
+  let summary = "names the machine that code is made for";
+  let parameters = (ins StringRefParameter<>:$name);
+  let assemblyFormat = "`<` $name `>`";
+}
+
+def Decant_RegionAttr : Decant_Attr<"Region", "region"> {
+  let summary = "an array inside a head's bytes: offset, rows, width, element type";
+  let parameters = (ins "int64_t":$offset, "int64_t":$count, "int64_t":$width,
+                        "::mlir::Type":$type);
+  let assemblyFormat = "`<` $offset `,` $count `x` $width `,` $type `>`";
+}
+
+def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
+  let summary = "where everything lies inside a slot (SlotLayout as an attribute)";
+  let parameters = (ins "int64_t":$heads, "int64_t":$keyDim, "int64_t":$valueDim,
+                        "int64_t":$paddedKey, "int64_t":$paddedValue,
+                        "int64_t":$window, "int64_t":$compensators,
+                        "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
+                        EnumParameter<Decant_DecayKind>:$valueDecay,
+                        "int64_t":$headBytes,
+                        "::mlir::ArrayAttr":$scales,
+                        "::mlir::DictionaryAttr":$regions);
+}
+
+def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
+  let summary = "asks how the work of a kernel is cut";
+  let description = [{
+    Thread t of a block is key lane `t mod key_lanes` and value lane
+    `t / key_lanes`; it holds `keys_per_lane` x `values_per_lane` elements.
+  }];
+  let parameters = (ins EnumParameter<Decant_StrategyKind>:$strategy,
+                        "int64_t":$key_lanes, "int64_t":$value_lanes,
+                        "int64_t":$keys_per_lane, "int64_t":$values_per_lane,
+                        EnumParameter<Decant_RowLoopKind>:$rows);
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+class Decant_Type<string name, string typeMnemonic> : TypeDef<Decant_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Decant_StateType : Decant_Type<"State", "state"> {
+  let summary = "the state of one head as a value: K keys by V values";
+  let description = [{ `!decant.state<128x128>`; `?` in a rule that fits any dims. }];
+  let parameters = (ins "int64_t":$keyDim, "int64_t":$valueDim);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Decant_WindowType : Decant_Type<"Window", "window"> {
+  let summary = "a stored state with its window: checkpoint, records, total decay";
+  let description = [{
+    Stands for S = P o C + sum_j (w_j o k_j) u_j^T: the checkpoint C under the
+    total decay P of the window, and its records, each under the decay w_j since.
+    A token adds `writes` records and one decay of the given shape per axis.
+  }];
+  let parameters = (ins "int64_t":$keyDim, "int64_t":$valueDim, "int64_t":$length,
+                        "int64_t":$compensators, "::mlir::Type":$records,
+                        "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
+                        EnumParameter<Decant_DecayKind>:$valueDecay);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Decant_SlotType : Decant_Type<"Slot", "slot"> {
+  let summary = "one head's bytes of a slot, as the kernel's #decant.layout says";
+}
+
+class Decant_VectorOf<string axis> : Type<
+    And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+         CPred<"::decant::isVectorOf($_self, ::decant::VectorAxis::" # axis # ")">]>,
+    axis # " vector (tensor<?xf32, #decant.axis<...>>)", "::mlir::RankedTensorType">;
+def Decant_KeyVector : Decant_VectorOf<"Key">;
+def Decant_ValueVector : Decant_VectorOf<"Value">;
+def Decant_AnyVector : AnyTypeOf<[Decant_KeyVector, Decant_ValueVector]>;
+def Decant_Factor : AnyTypeOf<[F32, Decant_KeyVector, Decant_ValueVector]>;
+def Decant_Stored : AnyTypeOf<[Decant_WindowType, Decant_SlotType]>;
+
+class Decant_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Decant_Dialect, mnemonic, traits>;
+
+#endif // DECANT_BASE_TD

@@ -1,0 +1,185 @@
+//===- DecantDialect.cpp - registration, types, attributes ----------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decant/Decant.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace decant;
+
+#include "Decant/DecantDialect.cpp.inc"
+#include "Decant/DecantEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "Decant/DecantAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "Decant/DecantTypes.cpp.inc"
+
+void DecantDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "Decant/DecantAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "Decant/DecantTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "Decant/DecantOps.cpp.inc"
+      >();
+}
+
+// !decant.state<128x128>, with ? for a dim that the spec decides.
+Type StateType::parse(AsmParser &parser) {
+  SmallVector<int64_t, 2> dims;
+  const SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() ||
+      parser.parseDimensionList(dims, /*allowDynamic=*/true,
+                                /*withTrailingX=*/false) ||
+      parser.parseGreater())
+    return {};
+  if (dims.size() != 2) {
+    parser.emitError(loc, "a state has two dims, key x value; found ")
+        << dims.size();
+    return {};
+  }
+  return StateType::get(parser.getContext(), dims[0], dims[1]);
+}
+
+void StateType::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printDimensionList({getKeyDim(), getValueDim()});
+  printer << ">";
+}
+
+std::optional<VectorAxis> decant::axisOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() != 1 || !tensor.getElementType().isF32())
+    return std::nullopt;
+  auto axis = dyn_cast_or_null<AxisAttr>(tensor.getEncoding());
+  return axis ? std::optional(axis.getAxis()) : std::nullopt;
+}
+
+bool decant::isVectorOf(Type type, VectorAxis axis) {
+  return axisOf(type) == axis;
+}
+
+RankedTensorType decant::vectorType(MLIRContext *context, VectorAxis axis,
+                                    int64_t dim) {
+  return RankedTensorType::get({dim}, Float32Type::get(context),
+                               AxisAttr::get(context, axis));
+}
+
+Type decant::toType(MLIRContext *context, ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return Float32Type::get(context);
+  case ElementType::F16:
+    return Float16Type::get(context);
+  case ElementType::BF16:
+    return BFloat16Type::get(context);
+  case ElementType::I8:
+    return IntegerType::get(context, 8);
+  }
+  llvm_unreachable("an element type without an MLIR type");
+}
+
+ElementType decant::toElementType(Type type) {
+  if (type.isF32())
+    return ElementType::F32;
+  if (type.isF16())
+    return ElementType::F16;
+  if (type.isBF16())
+    return ElementType::BF16;
+  assert(type.isInteger(8) && "an MLIR type without an element type");
+  return ElementType::I8;
+}
+
+LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
+  Builder builder(context);
+  SmallVector<Attribute> scales;
+  for (const ScaleSpec &scale : layout.scales)
+    scales.push_back(ScaleAttr::get(
+        context, scale.axis == Axis::Key ? VectorAxis::Key : VectorAxis::Value,
+        scale.fit == ScaleFit::AbsMax ? FitKind::AbsMax : FitKind::SqrtMeanAbs,
+        toType(context, scale.type)));
+  SmallVector<NamedAttribute> regions;
+  for (const auto &[name, region] : layout.regions())
+    if (!region.empty())
+      regions.push_back(builder.getNamedAttr(
+          name, RegionAttr::get(context, region.offset, region.count,
+                                region.width, toType(context, region.type))));
+  return LayoutAttr::get(
+      context, layout.valueHeads, layout.keyDim, layout.valueDim,
+      layout.paddedKey, layout.paddedValue, layout.window, layout.compensators,
+      layout.record.writes, DecayKind(layout.record.keyDecay),
+      DecayKind(layout.record.valueDecay), layout.headBytes,
+      builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
+}
+
+SlotLayout decant::fromAttr(LayoutAttr attr) {
+  SlotLayout layout;
+  layout.valueHeads = attr.getHeads();
+  layout.keyDim = attr.getKeyDim();
+  layout.valueDim = attr.getValueDim();
+  layout.paddedKey = attr.getPaddedKey();
+  layout.paddedValue = attr.getPaddedValue();
+  layout.window = attr.getWindow();
+  layout.compensators = attr.getCompensators();
+  layout.record = {int(attr.getWrites()), DecayShape(attr.getKeyDecay()),
+                   DecayShape(attr.getValueDecay())};
+  for (auto scale : attr.getScales().getAsRange<ScaleAttr>())
+    layout.scales.push_back(
+        {scale.getAxis() == VectorAxis::Key ? Axis::Key : Axis::Value,
+         scale.getFit() == FitKind::AbsMax ? ScaleFit::AbsMax
+                                           : ScaleFit::SqrtMeanAbs,
+         toElementType(scale.getType())});
+  auto region = [&](StringRef name) {
+    auto held = attr.getRegions().getAs<RegionAttr>(name);
+    return held ? Region{held.getOffset(), toElementType(held.getType()),
+                         held.getCount(), held.getWidth()}
+                : Region{};
+  };
+  layout.codes = region("codes");
+  layout.keyScale = region("key_scale");
+  layout.valueScale = region("value_scale");
+  layout.compKeys = region("comp_keys");
+  layout.compValues = region("comp_values");
+  layout.cursor = region("cursor");
+  layout.totalKeyDecay = region("total_key_decay");
+  layout.totalValueDecay = region("total_value_decay");
+  layout.recordKeyDecay = region("record_key_decay");
+  layout.recordValueDecay = region("record_value_decay");
+  layout.recordKeys = region("record_keys");
+  layout.recordValues = region("record_values");
+  layout.headBytes = attr.getHeadBytes();
+  layout.slotBytes = kSlotHeaderBytes + layout.headBytes * layout.valueHeads;
+  return layout;
+}
+
+ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
+  return ScheduleAttr::get(
+      context, StrategyKind::Simt, schedule.keyLanes, schedule.valueLanes,
+      schedule.keysPerLane, schedule.valuesPerLane,
+      schedule.rows == RowLoop::Unrolled ? RowLoopKind::Unrolled
+                                         : RowLoopKind::Rolled);
+}
+
+Schedule decant::fromAttr(ScheduleAttr attr) {
+  Schedule schedule;
+  schedule.keyLanes = attr.getKeyLanes();
+  schedule.valueLanes = attr.getValueLanes();
+  schedule.keysPerLane = attr.getKeysPerLane();
+  schedule.valuesPerLane = attr.getValuesPerLane();
+  schedule.rows = attr.getRows() == RowLoopKind::Unrolled ? RowLoop::Unrolled
+                                                          : RowLoop::Rolled;
+  return schedule;
+}

@@ -1,0 +1,335 @@
+//===- DecantOps.cpp - parsers and verifiers, in .td order ----------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decant/Decant.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace decant;
+
+//===----------------------------------------------------------------------===//
+// Functions with named arguments: rule, decode and kernel
+//===----------------------------------------------------------------------===//
+
+/// Parses `(%a: type, ...)` and keeps the names, by which inputs are known.
+static ParseResult
+parseNamedArguments(OpAsmParser &parser, OperationState &result,
+                    SmallVectorImpl<OpAsmParser::Argument> &arguments) {
+  if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren,
+                               /*allowType=*/true))
+    return failure();
+  SmallVector<StringRef> names;
+  for (const OpAsmParser::Argument &argument : arguments)
+    names.push_back(argument.ssaName.name.drop_front());
+  result.addAttribute("arg_names", parser.getBuilder().getStrArrayAttr(names));
+  return success();
+}
+
+static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
+                             ArrayRef<OpAsmParser::Argument> arguments) {
+  mlir::Region *body = result.addRegion();
+  return parser.parseRegion(*body, arguments);
+}
+
+static void printNamedArguments(OpAsmPrinter &printer, Block &body) {
+  printer << "(";
+  llvm::interleaveComma(
+      body.getArguments(), printer,
+      [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  printer << ") ";
+}
+
+static void nameArguments(ArrayAttr names, mlir::Region &region,
+                          OpAsmSetValueNameFn setName) {
+  for (auto [argument, name] :
+       llvm::zip(region.getArguments(), names.getAsValueRange<StringAttr>()))
+    setName(argument, name);
+}
+
+/// Checks the arguments and the yield of a rule or a decode.
+static LogicalResult verifyTokenBody(Operation *op, Block &body,
+                                     StringRef label) {
+  auto state = body.getNumArguments()
+                   ? dyn_cast<StateType>(body.getArgument(0).getType())
+                   : StateType();
+  if (!state)
+    return op->emitOpError("the first argument must be a state (")
+           << label << "_c1)";
+  for (BlockArgument argument : body.getArguments().drop_front()) {
+    const Type type = argument.getType();
+    const auto axis = axisOf(type);
+    if (!axis && !type.isF32())
+      return op->emitOpError("argument ")
+             << argument.getArgNumber() << " has type " << type
+             << "; f32, a key vector or a value vector is needed (" << label
+             << "_c2)";
+    if (!axis)
+      continue;
+    const int64_t dim = cast<RankedTensorType>(type).getDimSize(0);
+    const int64_t expected =
+        *axis == VectorAxis::Key ? state.getKeyDim() : state.getValueDim();
+    if (dim != expected)
+      return op->emitOpError("argument ")
+             << argument.getArgNumber() << " has type " << type
+             << ", the state is " << state << " (" << label << "_c3)";
+  }
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (!yield || yield.getState().getType() != state ||
+      !isVectorOf(yield.getOutput().getType(), VectorAxis::Value))
+    return op->emitOpError("the body must yield a ")
+           << state << " and a value vector (" << label << "_c4)";
+  return success();
+}
+
+ParseResult RuleOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
+      parseNamedArguments(parser, result, arguments) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  return parseBody(parser, result, arguments);
+}
+
+void RuleOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printSymbolName(getSymName());
+  printNamedArguments(printer, getBody().front());
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void RuleOp::getAsmBlockArgumentNames(mlir::Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  nameArguments(getArgNames(), region, setName);
+}
+
+LogicalResult RuleOp::verifyRegions() {
+  return verifyTokenBody(*this, getBody().front(), "rule");
+}
+
+ParseResult DecodeOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  HeadsAttr heads;
+  InputsAttr inputs;
+  WindowAttr window;
+  FormatAttr format;
+  TargetAttr target;
+  auto field = [&](StringRef keyword, auto &attr,
+                   StringRef attrName) -> ParseResult {
+    if (parser.parseKeyword(keyword) ||
+        parser.parseCustomAttributeWithFallback(attr))
+      return failure();
+    result.addAttribute(attrName, attr);
+    return success();
+  };
+  if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
+      field("heads", heads, "heads") || field("inputs", inputs, "inputs") ||
+      field("window", window, "window") || field("format", format, "format") ||
+      field("target", target, "target") ||
+      parseNamedArguments(parser, result, arguments))
+    return failure();
+  return parseBody(parser, result, arguments);
+}
+
+void DecodeOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printSymbolName(getSymName());
+  auto field = [&](StringRef keyword, auto attr) {
+    printer.printNewline();
+    printer << "    " << keyword << " ";
+    printer.printStrippedAttrOrType(attr);
+  };
+  field("heads", getHeads());
+  field("inputs", getInputs());
+  field("window", getWindow());
+  field("format", getFormat());
+  field("target", getTarget());
+  printer.printNewline();
+  printer << "    ";
+  printNamedArguments(printer, getBody().front());
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void DecodeOp::getAsmBlockArgumentNames(mlir::Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  nameArguments(getArgNames(), region, setName);
+}
+
+LogicalResult DecodeOp::verifyRegions() {
+  if (failed(verifyTokenBody(*this, getBody().front(), "decode")))
+    return failure();
+  auto state = cast<StateType>(getBody().getArgument(0).getType());
+  for (int64_t dim : {state.getKeyDim(), state.getValueDim()})
+    if (dim < kMinDim || dim > kMaxDim)
+      return emitOpError("the state is ")
+             << state << "; dims must be within " << kMinDim << ".." << kMaxDim
+             << " (decode_c1)";
+  return success();
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
+      parseNamedArguments(parser, result, arguments) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  return parseBody(parser, result, arguments);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printSymbolName(getSymName());
+  printNamedArguments(printer, getBody().front());
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {"sym_name", "arg_names"});
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void KernelOp::getAsmBlockArgumentNames(mlir::Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  nameArguments(getArgNames(), region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// Rule ops
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyDim(Operation *op, StateType state, Type vector,
+                               StringRef label) {
+  const auto axis = axisOf(vector);
+  if (!axis)
+    return success();
+  const int64_t dim = cast<RankedTensorType>(vector).getDimSize(0);
+  const int64_t expected =
+      *axis == VectorAxis::Key ? state.getKeyDim() : state.getValueDim();
+  if (dim == expected)
+    return success();
+  return op->emitOpError("the state is ")
+         << state << ", but a vector is " << vector << " (" << label << ")";
+}
+
+LogicalResult DecayOp::verify() {
+  return verifyDim(*this, getState().getType(), getFactor().getType(),
+                   "decay_c1");
+}
+
+/// `%S, %k[, %u] attr-dict : !decant.state<...>`: the vectors' types follow
+/// from the state's, so they are not written.
+static ParseResult parseStateOp(OpAsmParser &parser, OperationState &result,
+                                ArrayRef<VectorAxis> axes) {
+  SmallVector<OpAsmParser::UnresolvedOperand> operands(1 + axes.size());
+  StateType state;
+  if (parser.parseOperand(operands[0]))
+    return failure();
+  for (auto &operand : llvm::drop_begin(operands))
+    if (parser.parseComma() || parser.parseOperand(operand))
+      return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(state))
+    return failure();
+  SmallVector<Type> types = {state};
+  for (VectorAxis axis : axes)
+    types.push_back(vectorType(parser.getContext(), axis,
+                               axis == VectorAxis::Key ? state.getKeyDim()
+                                                       : state.getValueDim()));
+  return parser.resolveOperands(operands, types, parser.getNameLoc(),
+                                result.operands);
+}
+
+ParseResult ReadOp::parse(OpAsmParser &parser, OperationState &result) {
+  if (parseStateOp(parser, result, {VectorAxis::Key}))
+    return failure();
+  auto state = cast<StateType>(result.operands[0].getType());
+  result.addTypes(
+      vectorType(parser.getContext(), VectorAxis::Value, state.getValueDim()));
+  return success();
+}
+
+void ReadOp::print(OpAsmPrinter &printer) {
+  printer << " " << getState() << ", " << getVector();
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getState().getType();
+}
+
+LogicalResult ReadOp::verify() {
+  if (failed(verifyDim(*this, getState().getType(), getVector().getType(),
+                       "read_c1")))
+    return failure();
+  return verifyDim(*this, getState().getType(), getResult().getType(),
+                   "read_c1");
+}
+
+// The output is a value vector of the state's value dim, so only the state's
+// type is written.
+ParseResult YieldOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseStateOp(parser, result, {VectorAxis::Value});
+}
+
+void YieldOp::print(OpAsmPrinter &printer) {
+  printer << " " << getState() << ", " << getOutput();
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getState().getType();
+}
+
+ParseResult WriteOp::parse(OpAsmParser &parser, OperationState &result) {
+  if (parseStateOp(parser, result, {VectorAxis::Key, VectorAxis::Value}))
+    return failure();
+  result.addTypes(result.operands[0].getType());
+  return success();
+}
+
+void WriteOp::print(OpAsmPrinter &printer) {
+  printer << " " << getState() << ", " << getKey() << ", " << getValue();
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getState().getType();
+}
+
+LogicalResult WriteOp::verify() {
+  if (failed(verifyDim(*this, getState().getType(), getKey().getType(),
+                       "write_c1")))
+    return failure();
+  return verifyDim(*this, getState().getType(), getValue().getType(),
+                   "write_c1");
+}
+
+//===----------------------------------------------------------------------===//
+// Window ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult WindowReadOp::verify() {
+  if (getVectors().empty() || getVectors().size() != getResults().size())
+    return emitOpError("reads ")
+           << getVectors().size() << " vectors into " << getResults().size()
+           << " results; as many are needed, at least one (window_read_c1)";
+  return success();
+}
+
+static LogicalResult verifyPairs(Operation *op, ValueRange keys,
+                                 ValueRange values, StringRef label) {
+  if (keys.size() == values.size())
+    return success();
+  return op->emitOpError("has ") << keys.size() << " keys and " << values.size()
+                                 << " values (" << label << ")";
+}
+
+LogicalResult AppendOp::verify() {
+  return verifyPairs(*this, getKeys(), getValues(), "append_c1");
+}
+
+LogicalResult FoldOp::verify() {
+  return verifyPairs(*this, getKeys(), getValues(), "fold_c1");
+}
+
+#define GET_OP_CLASSES
+#include "Decant/DecantOps.cpp.inc"

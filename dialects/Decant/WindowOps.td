@@ -1,0 +1,113 @@
+//===- WindowOps.td - when a stored state is touched ---------*- tablegen -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Stage `windowed` on a !decant.window, stage `formatted` on a !decant.slot. The
+// stored state is memory: reads and writes have effects, in program order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DECANT_WINDOW_OPS_TD
+#define DECANT_WINDOW_OPS_TD
+
+include "DecantBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Decant_WindowReadOp : Decant_Op<"window_read", [MemoryEffects<[MemRead]>]> {
+  let summary = "S^T x for several key vectors in one pass over the codes";
+  let description = [{
+    S is the stored state before this token:
+    result_c = P_v o (C^T (P_k o x_c)) + sum_j (wv_j o u_j) ((wk_j o k_j) . x_c).
+
+    Constraints:
+    1. window_read_c1: one result per vector, at least one.
+
+    ```mlir
+    decant.kernel @step(%w: !decant.window<keyDim = 16, valueDim = 16, length = 4,
+          compensators = 0, records = f16, writes = 1, keyDecay = scalar, valueDecay = none>,
+        %q: tensor<16xf32, #decant.axis<key>>) {
+      %y = decant.window_read %w, %q
+        : (!decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+             records = f16, writes = 1, keyDecay = scalar, valueDecay = none>,
+           tensor<16xf32, #decant.axis<key>>) -> tensor<16xf32, #decant.axis<value>>
+      decant.return %y : tensor<16xf32, #decant.axis<value>>
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored, Variadic<Decant_KeyVector>:$vectors);
+  let results = (outs Variadic<Decant_ValueVector>:$results);
+  let assemblyFormat = "$stored `,` $vectors attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Decant_AppendOp : Decant_Op<"append", [
+    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "one token's decays and rank-1 terms become records";
+  let description = [{
+    S' = Da o S o Db + sum_n k_n u_n^T, kept as records: the window's fill grows by
+    one token. A window that is full stays as it is (the caller commits first).
+
+    Constraints:
+    1. append_c1: as many record keys as record values.
+  }];
+  let arguments = (ins Decant_Stored:$stored, Optional<Decant_Factor>:$keyDecay,
+                       Optional<Decant_Factor>:$valueDecay,
+                       Variadic<Decant_KeyVector>:$keys,
+                       Variadic<Decant_ValueVector>:$values);
+  let assemblyFormat = [{
+    $stored (`key_decay` `(` $keyDecay^ `:` type($keyDecay) `)`)?
+    (`value_decay` `(` $valueDecay^ `:` type($valueDecay) `)`)?
+    `keys` `(` $keys `:` type($keys) `)` `values` `(` $values `:` type($values) `)`
+    attr-dict `:` type($stored)
+  }];
+  let hasVerifier = 1;
+}
+
+def Decant_FoldOp : Decant_Op<"fold", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the whole state becomes a new checkpoint";
+  let description = [{
+    C' = encode(Da o S o Db + sum_n k_n u_n^T) and the window is empty: rebuild the
+    state from checkpoint and records, fit the compensators, encode the residual.
+
+    Constraints:
+    1. fold_c1: as many term keys as term values.
+  }];
+  let arguments = (ins Decant_Stored:$stored, Optional<Decant_Factor>:$keyDecay,
+                       Optional<Decant_Factor>:$valueDecay,
+                       Variadic<Decant_KeyVector>:$keys,
+                       Variadic<Decant_ValueVector>:$values);
+  let assemblyFormat = [{
+    $stored (`key_decay` `(` $keyDecay^ `:` type($keyDecay) `)`)?
+    (`value_decay` `(` $valueDecay^ `:` type($valueDecay) `)`)?
+    (`keys` `(` $keys^ `:` type($keys) `)` `values` `(` $values `:` type($values) `)`)?
+    attr-dict `:` type($stored)
+  }];
+  let hasVerifier = 1;
+}
+
+def Decant_FillOp : Decant_Op<"fill", [MemoryEffects<[MemRead]>]> {
+  let summary = "how many tokens the window holds";
+  let arguments = (ins Decant_Stored:$stored);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$stored attr-dict `:` type($stored)";
+}
+
+def Decant_RebuildOp : Decant_Op<"rebuild", [MemoryEffects<[MemRead]>]> {
+  let summary = "the stored state, records folded in, as a value";
+  let arguments = (ins Decant_WindowType:$stored);
+  let results = (outs Decant_StateType:$result);
+  let assemblyFormat = "$stored attr-dict `:` type($stored) `->` type($result)";
+}
+
+def Decant_ReplaceOp : Decant_Op<"replace", [MemoryEffects<[MemWrite]>]> {
+  let summary = "a state given as a value becomes the checkpoint; the window is empty";
+  let arguments = (ins Decant_WindowType:$stored, Decant_StateType:$state);
+  let assemblyFormat = "$stored `,` $state attr-dict `:` type($stored) `,` type($state)";
+}
+
+#endif // DECANT_WINDOW_OPS_TD

@@ -1,0 +1,141 @@
+//===- DecodeSpec.h - what is asked of a kernel -----------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The in-memory form of a spec file (stage `spec`). A DecodeSpec is complete:
+// presets and overrides are resolved, the rule's text is inside, so that
+// compiling it needs no file system.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_CORE_DECODESPEC_H
+#define DECANT_CORE_DECODESPEC_H
+
+#include "decant/Core/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace decant {
+
+enum class ElementType { F32, F16, BF16, I8 };
+/// Bytes of one element.
+int elementBytes(ElementType type);
+const char *toString(ElementType type);
+
+/// The two axes of a state S [key dim, value dim].
+enum class Axis { Key, Value };
+const char *toString(Axis axis);
+
+/// How a scale is fitted over the other axis of the residual |E|:
+/// AbsMax is max |E| / 127, SqrtMeanAbs is sqrt(mean |E|) (LeapQuant eq. 7).
+enum class ScaleFit { AbsMax, SqrtMeanAbs };
+/// Which value heads share a query/key head: Group is hv / (value / key) (vLLM,
+/// SGLang, FLA), Modulo is hv % key (ggml).
+enum class HeadMap { Group, Modulo };
+/// Packed is one row [q heads | k heads | v heads] per sequence, Separate is
+/// three tensors.
+enum class InputLayout { PackedQkv, Separate };
+/// What the decay input holds. Log: g, the decay is exp(g). Linear: the decay.
+/// Softplus: a, g = -exp(A_log) softplus(a + dt_bias), softplus(x) = x above
+/// 20. LowerBound: g = lower_bound sigmoid(exp(A_log) (a + dt_bias)).
+enum class DecayForm { Log, Linear, Softplus, LowerBound };
+/// Value: beta itself. Sigmoid: its logit.
+enum class BetaForm { Value, Sigmoid };
+/// L2EpsInside is x / sqrt(sum x^2 + eps), L2EpsOutside is
+/// x / (sqrt(sum x^2) + eps).
+enum class QkNorm { None, L2EpsInside, L2EpsOutside };
+/// Which slot numbers mark padding rows (no slot is touched, the output is 0).
+enum class PadPolicy { None, Negative, NonPositive };
+
+const char *toString(ScaleFit fit);
+const char *toString(HeadMap map);
+const char *toString(InputLayout layout);
+const char *toString(DecayForm form);
+const char *toString(BetaForm form);
+const char *toString(QkNorm norm);
+const char *toString(PadPolicy policy);
+
+struct RuleRef {
+  std::string name; // preset name, or the file as the user wrote it
+  std::string text; // MLIR text of one decant.rule
+  friend bool operator==(const RuleRef &, const RuleRef &);
+};
+
+struct HeadShape {
+  int key = 0, value = 0;       // heads; value is a multiple of key
+  int keyDim = 0, valueDim = 0; // 16..256
+  HeadMap map = HeadMap::Group;
+};
+
+struct InputSpec {
+  ElementType type = ElementType::BF16;   // q, k, v and a rule's extra inputs
+  ElementType output = ElementType::BF16; // o
+  InputLayout layout = InputLayout::Separate;
+  DecayForm decay = DecayForm::Log;
+  ElementType gateType = ElementType::F32; // decay and beta inputs
+  double lowerBound = 0;                   // < 0, only with LowerBound
+  BetaForm beta = BetaForm::Value;
+  double betaScale = 1;                     // 2 allows negative eigenvalues
+  ElementType betaRound = ElementType::F32; // beta is rounded to this type
+  QkNorm qkNorm = QkNorm::L2EpsInside;
+  double normEps = 1e-6;
+  double scale = 1; // multiplies q after the norm; resolved from its name
+  PadPolicy pad = PadPolicy::Negative;
+};
+
+struct ScaleSpec {
+  Axis axis = Axis::Key;
+  ScaleFit fit = ScaleFit::AbsMax;
+  ElementType type = ElementType::F32;
+};
+
+struct StateSpec {
+  ElementType codes = ElementType::F32;
+  std::vector<ScaleSpec> scales; // applied in this order; int8 only
+};
+
+struct WindowSpec {
+  int length = 1;                         // 1..64 tokens
+  int compensators = 0;                   // 0..16 rank-1 terms, f16
+  ElementType records = ElementType::F16; // F32, F16 or BF16
+};
+
+struct DecodeSpec {
+  std::string name;
+  RuleRef rule;
+  HeadShape heads;
+  InputSpec inputs;
+  StateSpec state;
+  WindowSpec window;
+  int tokensPerStep = 1;
+};
+
+constexpr int kMinDim = 16, kMaxDim = 256;
+constexpr int kMaxWindow = 64;
+constexpr int kMaxHeads = 4096;
+/// Magnitudes of real-valued fields that f32 arithmetic keeps apart from 0.
+constexpr double kMinReal = 1e-30, kMaxReal = 1e30;
+constexpr int kMaxCompensators = 16;
+/// Integer codes are symmetric: -127..127.
+constexpr int kInt8Max = 127;
+
+/// A contradiction between fields: `path` is the field's JSON path, `message`
+/// says what was found and what is allowed.
+struct SpecIssue {
+  std::string path, message;
+};
+/// Every rule that a DecodeSpec must satisfy; empty when it is sound.
+std::vector<SpecIssue> check(const DecodeSpec &spec);
+
+/// One line per field, stable across builds; two specs with equal text compile
+/// to equal code. Covers every field but `name`.
+std::string canonicalText(const DecodeSpec &spec);
+
+} // namespace decant
+
+#endif // DECANT_CORE_DECODESPEC_H

@@ -1,0 +1,65 @@
+//===- Schedule.h - every choice a tuner may make ---------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A Schedule says how a kernel's work is cut. Its text form is the attribute
+// #decant.schedule, a part of the cache key and the tuner's key alike.
+//
+// Strategy `simt`: one block per (row, value head). The state tile is spread
+// over keyLanes x valueLanes threads; thread t is key lane t % keyLanes and
+// value lane t / keyLanes, and holds a tile of keysPerLane x valuesPerLane
+// elements. For int8, 128 x 128, keyLanes = 16, valueLanes = 8:
+//
+//            value 0..15   16..31  ...  112..127
+//   key 0..7      t0         t16          t112      a key vector is spread over
+//   key 8..15     t1         t17          t113      the rows of this picture
+//   and
+//   ...                                             repeated along them; a
+//   value key 120..127  t15        t31          t127      vector the other way
+//   round
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_CORE_SCHEDULE_H
+#define DECANT_CORE_SCHEDULE_H
+
+#include "decant/Core/SlotLayout.h"
+#include "decant/Core/TargetInfo.h"
+
+namespace decant {
+
+enum class Strategy { Simt };
+const char *toString(Strategy strategy);
+
+/// Whether loops over a lane's key rows are unrolled in the tiled stage.
+enum class RowLoop { Unrolled, Rolled };
+const char *toString(RowLoop loop);
+
+struct Schedule {
+  Strategy strategy = Strategy::Simt;
+  int keyLanes = 1;
+  int valueLanes = 1;
+  int keysPerLane = 0;
+  int valuesPerLane = 0;
+  RowLoop rows = RowLoop::Rolled;
+
+  int threads() const { return keyLanes * valueLanes; }
+};
+
+/// Says why `schedule` cannot run `layout` on `target`; Ok when it can.
+Status check(const Schedule &schedule, const SlotLayout &layout,
+             const TargetInfo &target);
+
+/// The schedule that is used without a tuner.
+Schedule defaultSchedule(const SlotLayout &layout, const TargetInfo &target);
+
+/// "strategy = simt, key_lanes = 16, ..."; parse() reads it back.
+std::string toString(const Schedule &schedule);
+Expected<Schedule> parseSchedule(const std::string &text);
+
+} // namespace decant
+
+#endif // DECANT_CORE_SCHEDULE_H

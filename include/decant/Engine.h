@@ -1,0 +1,114 @@
+//===- Engine.h - spec in, ready program out ------------------ -*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In: a spec and a device. Out: a Program, whose kernels come from the cache or,
+// the first time, from the compiler. The engine ties cache, compiler and devices
+// together and decides nothing about kernels itself.
+//
+// Nothing is global: two engines in one process do not meet. One engine may be
+// used from several threads at once; of those that ask for the same kernels,
+// one compiles. Devices and programs may outlive their engine.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_ENGINE_H
+#define DECANT_ENGINE_H
+
+#include "decant/Compiler/Compiler.h"
+#include "decant/Runtime/KernelCache.h"
+#include "decant/Runtime/Program.h"
+
+#include <functional>
+
+namespace decant {
+
+/// Where compiled kernels are kept.
+enum class CacheMode {
+  Disk,   // in memory, and in cacheFolder for other processes
+  Memory, // as long as the engine lives
+  Off,    // nowhere: every prepare compiles
+};
+
+struct EngineOptions {
+  CacheMode cacheMode = CacheMode::Memory;
+  std::string cacheFolder; // with CacheMode::Disk
+  /// Threads that run blocks on the CPU device, the caller's among them; 0 is
+  /// one per processor, 16 at most. Results do not depend on it.
+  int threads = 0;
+  std::string cudaLibrary = "libcuda.so.1";
+
+  /// The one place where Decant reads the environment:
+  ///   DECANT_CACHE_DIR   the cache folder, if set and not empty; else
+  ///   XDG_CACHE_HOME     + "/decant", if an absolute path; else
+  ///   HOME               + "/.cache/decant", if set and not empty; else
+  ///                      kernels are kept in memory only.
+  static EngineOptions fromEnvironment();
+};
+
+/// Where one image came from, and how long that took.
+struct ImageReport {
+  KernelSet kernels = KernelSet::Decode;
+  bool compiled = false;  // false: it was in the cache
+  std::string missReason; // of a compiled image: why the cache had none
+  double lookupMs = 0;
+  double compileMs = 0;
+  CompileTimes stages; // of compileMs
+};
+
+struct PrepareReport {
+  std::vector<ImageReport> images;
+  double loadMs = 0; // onto the device, with the driver's own compiler
+  std::string warning; // why kernels are not kept on disk; said once
+
+  /// Whether everything was in the cache.
+  bool warm() const;
+  double lookupMs() const;
+  double compileMs() const;
+  double totalMs() const { return lookupMs() + compileMs() + loadMs; }
+};
+
+/// What makes images: the compiler, or whatever stands in for it.
+using ImageSource = std::function<Expected<KernelImage>(
+    const DecodeSpec &, const CompileOptions &, CompileTimes *)>;
+
+/// The target that `device` runs best.
+Expected<TargetInfo> targetFor(const Device &device);
+
+class Engine {
+public:
+  static Expected<Engine> create(EngineOptions options,
+                                 ImageSource source = compile);
+  Engine(Engine &&) noexcept;
+  Engine &operator=(Engine &&) noexcept;
+  ~Engine();
+
+  /// "cpu" or "cuda:N".
+  Expected<std::shared_ptr<Device>> openDevice(const std::string &name);
+
+  /// The image that `options` ask for, from the cache or the compiler.
+  Expected<KernelImage> image(const DecodeSpec &spec,
+                              const CompileOptions &options,
+                              ImageReport *report = nullptr);
+
+  /// Decode and transfer kernels, loaded on `device`. A GPU kernel that spills
+  /// registers is refused.
+  Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
+                                             std::shared_ptr<Device> device,
+                                             PrepareReport *report = nullptr);
+
+  const EngineOptions &options() const;
+  CacheCounters cacheCounters() const;
+
+private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace decant
+
+#endif // DECANT_ENGINE_H

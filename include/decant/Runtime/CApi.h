@@ -1,0 +1,79 @@
+//===- CApi.h - what lies behind the C handles ---------------- -*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For libraries that add functions to the C API: the handles' contents, and the
+// way from a Status, or an exception, to a status code with its text.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_RUNTIME_CAPI_H
+#define DECANT_RUNTIME_CAPI_H
+
+#include "decant-c/decant_runtime.h"
+#include "decant/Runtime/Program.h"
+
+#include <exception>
+
+struct DecantDevice {
+  std::shared_ptr<decant::Device> device;
+};
+struct DecantImage {
+  std::shared_ptr<const decant::KernelImage> image;
+};
+struct DecantProgram {
+  std::unique_ptr<decant::Program> program;
+};
+
+namespace decant {
+namespace capi {
+
+/// Keeps the text for decantLastError() and returns the code.
+DecantStatus report(const Status &status) noexcept;
+DecantStatus reportException(const char *what) noexcept;
+Status nullArgument(const char *name);
+Status wrongSize(const char *name, size_t found, size_t known);
+
+/// Runs `work`, which returns a Status; nothing leaves it but a status code.
+template <typename Work> DecantStatus guarded(Work work) noexcept {
+  try {
+    Status status = work();
+    return status.ok() ? DECANT_OK : report(status);
+  } catch (const std::exception &error) {
+    return reportException(error.what());
+  } catch (...) {
+    return reportException("unknown");
+  }
+}
+
+/// Reads a struct that begins with its size. Version 1 knows one size of each;
+/// a later version fills in what an older header lacks.
+template <typename Sized>
+Status readSized(const char *name, const Sized *given, Sized &result) {
+  if (!given)
+    return nullArgument(name);
+  if (given->struct_size != sizeof(Sized))
+    return wrongSize(name, given->struct_size, sizeof(Sized));
+  result = *given;
+  return {};
+}
+
+/// Writes `values` to a struct that begins with its size.
+template <typename Sized>
+Status writeSized(const char *name, Sized values, Sized *result) {
+  if (!result)
+    return nullArgument(name);
+  if (result->struct_size != sizeof(Sized))
+    return wrongSize(name, result->struct_size, sizeof(Sized));
+  values.struct_size = sizeof(Sized);
+  *result = values;
+  return {};
+}
+
+} // namespace capi
+} // namespace decant
+
+#endif // DECANT_RUNTIME_CAPI_H

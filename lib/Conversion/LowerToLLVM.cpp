@@ -1,0 +1,198 @@
+//===- LowerToLLVM.cpp - stage mapped to stage llvm -----------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LowerToLLVM.h"
+
+#include "ExpandMath.h"
+
+// Not mlir/Conversion/Passes.h, whose one include costs ten seconds.
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// Replaces ops that have no LLVM counterpart, or a different one on each
+/// target, by ops that have.
+struct ExpandForLLVMPass : PassWrapper<ExpandForLLVMPass, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandForLLVMPass)
+
+  explicit ExpandForLLVMPass(TargetKind kind) : kind(kind) {}
+  ExpandForLLVMPass(const ExpandForLLVMPass &other)
+      : PassWrapper(other), kind(other.kind) {}
+
+  StringRef getArgument() const override { return "decant-expand-for-llvm"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, ub::UBDialect,
+                    vector::VectorDialect>();
+  }
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateExpandMathPatterns(patterns);
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    // x86-64 without AVX512-BF16 has no conversion to bf16 but a library call,
+    // and with it one that flushes small numbers to zero.
+    if (kind == TargetKind::Cpu)
+      arith::populateExpandBFloat16Patterns(patterns);
+    // LLVM knows vectors of one dimension.
+    vector::populateVectorMultiReductionLoweringPatterns(
+        patterns, vector::VectorMultiReductionLowering::InnerParallel);
+    vector::populateVectorBroadcastLoweringPatterns(patterns);
+    vector::populateVectorRankReducingFMAPattern(patterns);
+    vector::populateVectorShapeCastLoweringPatterns(patterns);
+    vector::populateVectorBitCastLoweringPatterns(patterns);
+    vector::populateVectorTransposeLoweringPatterns(
+        patterns, vector::VectorTransposeLowering::EltWise);
+    vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+    vector::populateVectorToElementsUnrollPatterns(patterns);
+    vector::populateVectorFromElementsUnrollPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+
+private:
+  TargetKind kind;
+};
+
+/// Shared memory whose size the launch gives is declared, not defined: an
+/// internal array of no elements would become one static byte.
+void declareDynamicShared(LLVM::GlobalOp global) {
+  constexpr unsigned kShared =
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
+  auto array = dyn_cast<LLVM::LLVMArrayType>(global.getType());
+  if (array && array.getNumElements() == 0 && global.getAddrSpace() == kShared)
+    global.setLinkage(LLVM::Linkage::External);
+}
+
+/// Upstream makes known_block_size an upper bound. It is the size: a launch
+/// with another one has to fail, and ptxas allots registers better when it
+/// knows.
+void requireBlockSize(LLVM::LLVMFuncOp function) {
+  StringRef bound = NVVM::NVVMDialect::getMaxntidAttrName();
+  if (Attribute size = function->removeAttr(bound))
+    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+}
+
+/// Everything to llvm and nvvm in one conversion. Upstream's passes are not
+/// used: theirs for the GPU sends math ops to libdevice, theirs for the host
+/// has no bare pointers.
+struct ConvertMappedPass : PassWrapper<ConvertMappedPass, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertMappedPass)
+
+  explicit ConvertMappedPass(TargetKind kind) : kind(kind) {}
+  ConvertMappedPass(const ConvertMappedPass &other)
+      : PassWrapper(other), kind(other.kind) {}
+
+  StringRef getArgument() const override { return "decant-convert-mapped"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  }
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    LowerToLLVMOptions options(context);
+    options.useBarePtrCallConv = true;
+    options.overrideIndexBitwidth(64);
+    LLVMTypeConverter types(context, options);
+    RewritePatternSet patterns(context);
+    if (kind == TargetKind::Nvidia) {
+      configureGpuToNVVMTypeConverter(types);
+      populateGpuToNVVMConversionPatterns(types, patterns);
+    } else {
+      populateFuncToLLVMConversionPatterns(types, patterns);
+    }
+    // The GPU's patterns above include calls to libdevice; these come first.
+    const PatternBenefit first = 2;
+    populateMathToLLVMConversionPatterns(types, patterns,
+                                         /*approximateLog1p=*/false, first);
+    arith::populateArithToLLVMConversionPatterns(types, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
+    ub::populateUBToLLVMConversionPatterns(types, patterns);
+    // A sum may be added up as a tree: in order, each addition would wait for
+    // the one before.
+    populateVectorToLLVMConversionPatterns(types, patterns,
+                                           /*reassociateFPReductions=*/true);
+
+    ConversionTarget target(*context);
+    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addLegalOp<ModuleOp, gpu::GPUModuleOp>();
+    if (failed(
+            applyFullConversion(getOperation(), target, std::move(patterns))))
+      return signalPassFailure();
+    getOperation()->walk(declareDynamicShared);
+    getOperation()->walk(requireBlockSize);
+  }
+
+private:
+  TargetKind kind;
+};
+
+/// The same list for the body of a gpu.module and of a host module.
+void addPasses(OpPassManager &passes, TargetKind kind) {
+  passes.addPass(std::make_unique<ExpandForLLVMPass>(kind));
+  // The expansions repeat what several math ops of one operand share. No
+  // canonicalizer: it would make vectors of two dimensions again.
+  passes.addPass(createCSEPass());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(std::make_unique<ConvertMappedPass>(kind));
+  if (kind == TargetKind::Nvidia)
+    passes.addPass(createConvertNVVMToLLVMPass()); // nvvm.inline_ptx and such
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  // Folds the memref descriptors away, so that stage llvm can be read.
+  passes.addPass(createCanonicalizerPass());
+}
+
+void buildFor(OpPassManager &passes, TargetKind kind) {
+  addPasses(kind == TargetKind::Nvidia ? passes.nest<gpu::GPUModuleOp>()
+                                       : passes,
+            kind);
+}
+
+} // namespace
+
+void decant::buildLowerToLLVM(OpPassManager &passes, const TargetInfo &target) {
+  buildFor(passes, target.kind);
+}
+
+void decant::registerLowerToLLVM() {
+  PassPipelineRegistration<>(
+      "decant-lower-to-nvvm", "stage mapped to stage llvm for NVIDIA GPUs",
+      [](OpPassManager &passes) { buildFor(passes, TargetKind::Nvidia); });
+  PassPipelineRegistration<>(
+      "decant-lower-to-host", "stage mapped to stage llvm for the host",
+      [](OpPassManager &passes) { buildFor(passes, TargetKind::Cpu); });
+}

@@ -1,0 +1,306 @@
+//===- DecodeSpec.cpp - what is asked of a kernel -------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In: a DecodeSpec from any maker. Out: its contradictions, and the text that
+// stands for it in cache keys. Nothing here knows JSON: the paths in issues are
+// the field names of the spec file because that is what users can look up.
+//
+//===----------------------------------------------------------------------===//
+#include "decant/Core/DecodeSpec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace decant {
+
+int elementBytes(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return 4;
+  case ElementType::F16:
+  case ElementType::BF16:
+    return 2;
+  case ElementType::I8:
+    return 1;
+  }
+  assert(false && "unknown element type");
+  return 0;
+}
+
+bool operator==(const RuleRef &a, const RuleRef &b) {
+  return a.name == b.name && a.text == b.text;
+}
+
+//===----------------------------------------------------------------------===//
+// Names, spelled as in the spec file
+//===----------------------------------------------------------------------===//
+
+const char *toString(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return "f32";
+  case ElementType::F16:
+    return "f16";
+  case ElementType::BF16:
+    return "bf16";
+  case ElementType::I8:
+    return "int8";
+  }
+  return "invalid";
+}
+
+const char *toString(Axis axis) { return axis == Axis::Key ? "key" : "value"; }
+
+const char *toString(ScaleFit fit) {
+  return fit == ScaleFit::AbsMax ? "absmax" : "sqrt_mean_abs";
+}
+
+const char *toString(HeadMap map) {
+  return map == HeadMap::Group ? "group" : "modulo";
+}
+
+const char *toString(InputLayout layout) {
+  return layout == InputLayout::PackedQkv ? "packed_qkv" : "separate";
+}
+
+const char *toString(DecayForm form) {
+  switch (form) {
+  case DecayForm::Log:
+    return "log";
+  case DecayForm::Linear:
+    return "linear";
+  case DecayForm::Softplus:
+    return "softplus";
+  case DecayForm::LowerBound:
+    return "lower_bound";
+  }
+  return "invalid";
+}
+
+const char *toString(BetaForm form) {
+  return form == BetaForm::Value ? "value" : "sigmoid";
+}
+
+const char *toString(QkNorm norm) {
+  switch (norm) {
+  case QkNorm::None:
+    return "none";
+  case QkNorm::L2EpsInside:
+    return "l2_eps_inside";
+  case QkNorm::L2EpsOutside:
+    return "l2_eps_outside";
+  }
+  return "invalid";
+}
+
+const char *toString(PadPolicy policy) {
+  switch (policy) {
+  case PadPolicy::None:
+    return "none";
+  case PadPolicy::Negative:
+    return "negative";
+  case PadPolicy::NonPositive:
+    return "non_positive";
+  }
+  return "invalid";
+}
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+namespace {
+
+/// Gathers issues; every helper says what was found and what is allowed.
+class Checker {
+public:
+  std::vector<SpecIssue> issues;
+
+  void add(const char *path, std::string message) {
+    issues.push_back({path, std::move(message)});
+  }
+  void range(const char *path, int found, int low, int high) {
+    if (found < low || found > high)
+      add(path, fmt::format("found {}; allowed: an integer from {} to {}",
+                            found, low, high));
+  }
+  void real(const char *path, double found, double low, double high) {
+    // Written so that NaN fails.
+    if (!(found >= low && found <= high))
+      add(path, fmt::format("found {}; allowed: a number from {} to {}", found,
+                            low, high));
+  }
+  void floating(const char *path, ElementType found) {
+    if (found == ElementType::I8)
+      add(path,
+          fmt::format("found {}; allowed: f32, f16 or bf16", toString(found)));
+  }
+};
+
+void checkHeads(const HeadShape &heads, Checker &check) {
+  check.range("heads.key", heads.key, 1, kMaxHeads);
+  check.range("heads.value", heads.value, 1, kMaxHeads);
+  if (heads.key > 0 && heads.value > 0 && heads.value % heads.key != 0)
+    check.add("heads.value",
+              fmt::format("found {}, with heads.key {}; allowed: a multiple of "
+                          "heads.key, since every query/key head serves the "
+                          "same number of value heads",
+                          heads.value, heads.key));
+  check.range("heads.key_dim", heads.keyDim, kMinDim, kMaxDim);
+  check.range("heads.value_dim", heads.valueDim, kMinDim, kMaxDim);
+}
+
+void checkInputs(const InputSpec &inputs, Checker &check) {
+  check.floating("inputs.type", inputs.type);
+  check.floating("inputs.output", inputs.output);
+  check.floating("inputs.gate_type", inputs.gateType);
+  check.floating("inputs.beta_round", inputs.betaRound);
+  if (inputs.decay == DecayForm::LowerBound)
+    check.real("inputs.lower_bound", inputs.lowerBound, -kMaxReal, -kMinReal);
+  else if (inputs.lowerBound != 0)
+    check.add("inputs.lower_bound",
+              fmt::format("found {} beside inputs.decay {}; allowed: only when "
+                          "inputs.decay is lower_bound",
+                          inputs.lowerBound, toString(inputs.decay)));
+  if (inputs.betaScale != 1 && inputs.betaScale != 2)
+    check.add("inputs.beta_scale",
+              fmt::format("found {}; allowed: 1, or 2 for negative eigenvalues",
+                          inputs.betaScale));
+  if (inputs.qkNorm != QkNorm::None)
+    check.real("inputs.norm_eps", inputs.normEps, kMinReal, 1);
+  check.real("inputs.scale", inputs.scale, kMinReal, kMaxReal);
+}
+
+void checkState(const StateSpec &state, Checker &check) {
+  if (state.codes != ElementType::I8) {
+    if (!state.scales.empty())
+      check.add("state.scale",
+                fmt::format("found {} scale{} beside state.codes {}; allowed: "
+                            "only when state.codes is int8",
+                            state.scales.size(),
+                            state.scales.size() == 1 ? "" : "s",
+                            toString(state.codes)));
+    return;
+  }
+  if (state.scales.empty()) {
+    check.add("state.scale", "found no scale beside state.codes int8; allowed: "
+                             "one scale per axis, the last one absmax");
+    return;
+  }
+  for (Axis axis : {Axis::Key, Axis::Value}) {
+    auto onAxis = [axis](const ScaleSpec &scale) { return scale.axis == axis; };
+    auto count =
+        std::count_if(state.scales.begin(), state.scales.end(), onAxis);
+    if (count > 1)
+      check.add("state.scale",
+                fmt::format("found {} scales on the {} axis; allowed: at most "
+                            "one per axis",
+                            count, toString(axis)));
+  }
+  for (size_t i = 0; i < state.scales.size(); ++i)
+    check.floating(fmt::format("state.scale.{}.type", i).c_str(),
+                   state.scales[i].type);
+  // Only absmax bounds what is left to encode, so the last fit must be one for
+  // every code to lie in -127..127.
+  if (state.scales.back().fit != ScaleFit::AbsMax)
+    check.add(
+        fmt::format("state.scale.{}.fit", state.scales.size() - 1).c_str(),
+        fmt::format("found {} in the last scale; allowed: absmax, which "
+                    "keeps every code within -{} to {}",
+                    toString(state.scales.back().fit), kInt8Max, kInt8Max));
+}
+
+} // namespace
+
+std::vector<SpecIssue> check(const DecodeSpec &spec) {
+  Checker check;
+  if (spec.rule.text.empty())
+    check.add("rule", "found an empty text; allowed: the MLIR text of one "
+                      "decant.rule");
+  checkHeads(spec.heads, check);
+  checkInputs(spec.inputs, check);
+  checkState(spec.state, check);
+  check.range("window.length", spec.window.length, 1, kMaxWindow);
+  check.range("window.compensators", spec.window.compensators, 0,
+              kMaxCompensators);
+  check.floating("window.records", spec.window.records);
+  if (spec.tokensPerStep != 1)
+    check.add(
+        "tokens_per_step",
+        fmt::format("found {}; allowed: 1 (this version decodes one token "
+                    "per step)",
+                    spec.tokensPerStep));
+  return check.issues;
+}
+
+//===----------------------------------------------------------------------===//
+// Text form
+//===----------------------------------------------------------------------===//
+
+/// `text` on one line; different texts give different lines.
+static std::string onOneLine(const std::string &text) {
+  std::string line;
+  line.reserve(text.size());
+  for (char c : text) {
+    if (c == '\n')
+      line += "\\n";
+    else if (c == '\\')
+      line += "\\\\";
+    else
+      line += c;
+  }
+  return line;
+}
+
+std::string canonicalText(const DecodeSpec &spec) {
+  std::string text = "spec = 1\n";
+  auto field = [&text](const std::string &path, const auto &value) {
+    text += fmt::format("{} = {}\n", path, value);
+  };
+  // The rule's name is a label like the spec's own: a path that differs between
+  // machines must not change the key of equal code.
+  field("rule.text", onOneLine(spec.rule.text));
+
+  field("heads.key", spec.heads.key);
+  field("heads.value", spec.heads.value);
+  field("heads.key_dim", spec.heads.keyDim);
+  field("heads.value_dim", spec.heads.valueDim);
+  field("heads.map", toString(spec.heads.map));
+
+  // fmt prints the shortest decimal that reads back as the same double.
+  const InputSpec &inputs = spec.inputs;
+  field("inputs.type", toString(inputs.type));
+  field("inputs.output", toString(inputs.output));
+  field("inputs.layout", toString(inputs.layout));
+  field("inputs.decay", toString(inputs.decay));
+  field("inputs.gate_type", toString(inputs.gateType));
+  field("inputs.lower_bound", inputs.lowerBound);
+  field("inputs.beta", toString(inputs.beta));
+  field("inputs.beta_scale", inputs.betaScale);
+  field("inputs.beta_round", toString(inputs.betaRound));
+  field("inputs.qk_norm", toString(inputs.qkNorm));
+  field("inputs.norm_eps", inputs.normEps);
+  field("inputs.scale", inputs.scale);
+  field("inputs.pad", toString(inputs.pad));
+
+  field("state.codes", toString(spec.state.codes));
+  field("state.scale", spec.state.scales.size());
+  for (size_t i = 0; i < spec.state.scales.size(); ++i) {
+    const ScaleSpec &scale = spec.state.scales[i];
+    field(fmt::format("state.scale.{}", i),
+          fmt::format("{} {} {}", toString(scale.axis), toString(scale.fit),
+                      toString(scale.type)));
+  }
+  field("window.length", spec.window.length);
+  field("window.compensators", spec.window.compensators);
+  field("window.records", toString(spec.window.records));
+  field("tokens_per_step", spec.tokensPerStep);
+  return text;
+}
+
+} // namespace decant

@@ -1,0 +1,423 @@
+//===- KernelImage.cpp - the image file ---------------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In: a KernelImage. Out: one file, and back. All integers are little-endian.
+//
+//   0  magic "DECANT\x1a\n"     a text-mode copy breaks the last two bytes
+//   8  u32 format version       16  u64 header bytes
+//   12 u32 0                    24  u64 code bytes
+//   32 u64 XXH3-64 of every other byte of the file
+//   40 JSON header | code
+//
+// The hash is checked before the header is parsed, so what the header's checks
+// meet is a file that was written wrong, not one that was damaged.
+//
+//===----------------------------------------------------------------------===//
+
+#include "decant/Core/KernelImage.h"
+
+#include <fmt/format.h>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#define XXH_INLINE_ALL // nothing to link with
+#include <xxhash.h>
+
+using namespace decant;
+using nlohmann::json;
+
+namespace {
+
+constexpr char kMagic[] = "DECANT\x1a\n";
+constexpr size_t kMagicBytes = 8, kHashOffset = 32, kPrefixBytes = 40;
+constexpr uint32_t kFormatVersion = 1;
+
+struct NamedRegion {
+  const char *name;
+  Region SlotLayout::*member;
+};
+constexpr NamedRegion kRegions[] = {
+    {"codes", &SlotLayout::codes},
+    {"key_scale", &SlotLayout::keyScale},
+    {"value_scale", &SlotLayout::valueScale},
+    {"comp_keys", &SlotLayout::compKeys},
+    {"comp_values", &SlotLayout::compValues},
+    {"cursor", &SlotLayout::cursor},
+    {"total_key_decay", &SlotLayout::totalKeyDecay},
+    {"total_value_decay", &SlotLayout::totalValueDecay},
+    {"record_key_decay", &SlotLayout::recordKeyDecay},
+    {"record_value_decay", &SlotLayout::recordValueDecay},
+    {"record_keys", &SlotLayout::recordKeys},
+    {"record_values", &SlotLayout::recordValues},
+};
+
+const char *toString(ArgKind kind) {
+  return kind == ArgKind::Pointer ? "pointer" : "int64";
+}
+
+const std::initializer_list<ElementType> kElementTypes = {
+    ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::I8};
+const std::initializer_list<DecayShape> kDecayShapes = {
+    DecayShape::None, DecayShape::Scalar, DecayShape::Vector};
+
+void storeLittle(std::string &bytes, uint64_t value, int count) {
+  for (int i = 0; i < count; ++i)
+    bytes.push_back(static_cast<char>(value >> (8 * i)));
+}
+
+uint64_t loadLittle(const std::string &bytes, size_t offset, int count) {
+  uint64_t value = 0;
+  for (int i = 0; i < count; ++i)
+    value |= uint64_t(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
+  return value;
+}
+
+/// Of every byte but those of the hash itself.
+uint64_t hashFile(const std::string &bytes) {
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
+      XXH3_createState(), XXH3_freeState);
+  XXH3_64bits_reset(state.get());
+  XXH3_64bits_update(state.get(), bytes.data(), kHashOffset);
+  XXH3_64bits_update(state.get(), bytes.data() + kPrefixBytes,
+                     bytes.size() - kPrefixBytes);
+  return XXH3_64bits_digest(state.get());
+}
+
+json layoutToJson(const SlotLayout &layout) {
+  json scales = json::array();
+  for (const ScaleSpec &scale : layout.scales)
+    scales.push_back({{"axis", toString(scale.axis)},
+                      {"fit", toString(scale.fit)},
+                      {"type", toString(scale.type)}});
+  json regions = json::object();
+  for (const NamedRegion &entry : kRegions) {
+    const Region &region = layout.*entry.member;
+    regions[entry.name] = {{"offset", region.offset},
+                           {"type", toString(region.type)},
+                           {"count", region.count},
+                           {"width", region.width}};
+  }
+  return {{"value_heads", layout.valueHeads},
+          {"key_dim", layout.keyDim},
+          {"value_dim", layout.valueDim},
+          {"padded_key", layout.paddedKey},
+          {"padded_value", layout.paddedValue},
+          {"window", layout.window},
+          {"compensators", layout.compensators},
+          {"writes", layout.record.writes},
+          {"key_decay", toString(layout.record.keyDecay)},
+          {"value_decay", toString(layout.record.valueDecay)},
+          {"scales", std::move(scales)},
+          {"regions", std::move(regions)},
+          {"head_bytes", layout.headBytes},
+          {"slot_bytes", layout.slotBytes}};
+}
+
+json entryToJson(const KernelEntry &entry) {
+  json args = json::array();
+  for (const KernelArg &arg : entry.args)
+    args.push_back({{"name", arg.name},
+                    {"kind", toString(arg.kind)},
+                    {"type", toString(arg.type)},
+                    {"align", arg.align},
+                    {"writable", arg.writable},
+                    {"row_width", arg.rowWidth}});
+  return {{"role", entry.role},       {"symbol", entry.symbol},
+          {"args", std::move(args)},  {"blocks_per_row", entry.blocksPerRow},
+          {"threads", entry.threads}, {"shared_bytes", entry.sharedBytes}};
+}
+
+/// Reads fields of one JSON object. The first wrong field is kept as `error`
+/// and every later read returns a harmless value, so that a reader is a plain
+/// list of fields with one check at its end.
+class FieldReader {
+public:
+  FieldReader(const json *object, std::string path, Status &error)
+      : object(object), path(std::move(path)), error(error) {
+    if (object && !object->is_object())
+      refuse("", "an object", object);
+  }
+
+  std::string text(const char *name) {
+    const json *value = field(name);
+    if (value && value->is_string())
+      return value->get<std::string>();
+    refuse(name, "a string", value);
+    return {};
+  }
+
+  int64_t integer(const char *name, int64_t low, int64_t high) {
+    const json *value = field(name);
+    // Beyond int64 the parser yields an unsigned number.
+    if (value && value->is_number_integer() &&
+        !(value->is_number_unsigned() &&
+          value->get<uint64_t>() >
+              uint64_t(std::numeric_limits<int64_t>::max()))) {
+      int64_t found = value->get<int64_t>();
+      if (found >= low && found <= high)
+        return found;
+    }
+    refuse(name, fmt::format("an integer from {} to {}", low, high), value);
+    return low;
+  }
+
+  bool boolean(const char *name) {
+    const json *value = field(name);
+    if (value && value->is_boolean())
+      return value->get<bool>();
+    refuse(name, "true or false", value);
+    return false;
+  }
+
+  template <typename Enum>
+  Enum named(const char *name, std::initializer_list<Enum> allowed) {
+    const json *value = field(name);
+    std::string choices;
+    for (Enum choice : allowed) {
+      if (value && value->is_string() &&
+          value->get_ref<const std::string &>() == toString(choice))
+        return choice;
+      choices += std::string(choices.empty() ? "" : ", ") + toString(choice);
+    }
+    refuse(name, "one of " + choices, value);
+    return *allowed.begin();
+  }
+
+  FieldReader object_(const char *name) {
+    return {field(name, "an object"), join(name), error};
+  }
+
+  template <typename Read> void array(const char *name, Read read) {
+    const json *value = field(name);
+    if (!value || !value->is_array())
+      return refuse(name, "an array", value);
+    for (size_t i = 0; i < value->size() && error.ok(); ++i)
+      read(FieldReader(&(*value)[i], fmt::format("{}[{}]", join(name), i),
+                       error));
+  }
+
+  void refuse(const char *name, const std::string &allowed, const json *found) {
+    if (!error.ok())
+      return;
+    std::string shown =
+        found ? found->dump(-1, ' ', false, json::error_handler_t::replace)
+              : "nothing";
+    if (shown.size() > 60)
+      shown = shown.substr(0, 57) + "...";
+    error = Status::invalid(
+        fmt::format("kernel image: header field \"{}\": found {}, expected {}",
+                    join(name), shown, allowed));
+  }
+
+private:
+  const json *field(const char *name, const char *allowed = nullptr) {
+    if (!error.ok() || !object || !object->is_object())
+      return nullptr;
+    auto found = object->find(name);
+    if (found != object->end())
+      return &*found;
+    if (allowed)
+      refuse(name, allowed, nullptr);
+    return nullptr;
+  }
+  std::string join(const char *name) const {
+    return path.empty() || !*name ? path + name : path + "." + name;
+  }
+
+  const json *object;
+  std::string path;
+  Status &error;
+};
+
+constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
+// Keeps every product of sizes below inside 64 bits: 2^20 x 2^20 x 4 bytes.
+constexpr int64_t kMaxExtent = int64_t(1) << 20;
+constexpr int64_t kMaxBytes = int64_t(1) << 42;
+
+SlotLayout layoutFromJson(FieldReader in) {
+  SlotLayout layout;
+  layout.valueHeads = int(in.integer("value_heads", 1, kMaxExtent));
+  layout.keyDim = int(in.integer("key_dim", 1, kMaxExtent));
+  layout.valueDim = int(in.integer("value_dim", 1, kMaxExtent));
+  layout.paddedKey = int(in.integer("padded_key", layout.keyDim, kMaxExtent));
+  layout.paddedValue =
+      int(in.integer("padded_value", layout.valueDim, kMaxExtent));
+  layout.window = int(in.integer("window", 1, kMaxExtent));
+  layout.compensators = int(in.integer("compensators", 0, kMaxExtent));
+  layout.record.writes = int(in.integer("writes", 0, kMaxExtent));
+  layout.record.keyDecay = in.named("key_decay", kDecayShapes);
+  layout.record.valueDecay = in.named("value_decay", kDecayShapes);
+  in.array("scales", [&](FieldReader scale) {
+    layout.scales.push_back(
+        {scale.named("axis", {Axis::Key, Axis::Value}),
+         scale.named("fit", {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs}),
+         scale.named("type", kElementTypes)});
+  });
+  layout.headBytes = in.integer("head_bytes", 1, kMaxBytes);
+  layout.slotBytes = in.integer(
+      "slot_bytes", kSlotHeaderBytes + layout.valueHeads * layout.headBytes,
+      std::numeric_limits<int64_t>::max());
+  FieldReader regions = in.object_("regions");
+  for (const NamedRegion &entry : kRegions) {
+    FieldReader field = regions.object_(entry.name);
+    Region &region = layout.*entry.member;
+    region.type = field.named("type", kElementTypes);
+    region.count = field.integer("count", 0, kMaxExtent);
+    region.width = field.integer("width", 0, kMaxExtent);
+    region.offset = field.integer("offset", 0, layout.headBytes);
+    // A region beyond its head would make tools read the next one's bytes.
+    if (region.offset + region.bytes() > layout.headBytes) {
+      json end = region.offset + region.bytes();
+      field.refuse("",
+                   fmt::format("a region that ends within the head's {} bytes",
+                               layout.headBytes),
+                   &end);
+    }
+  }
+  return layout;
+}
+
+KernelEntry entryFromJson(FieldReader in) {
+  KernelEntry entry;
+  entry.role = in.text("role");
+  entry.symbol = in.text("symbol");
+  entry.blocksPerRow = int(in.integer("blocks_per_row", 1, kMaxInt));
+  entry.threads = int(in.integer("threads", 1, kMaxInt));
+  entry.sharedBytes = int(in.integer("shared_bytes", 0, kMaxInt));
+  in.array("args", [&](FieldReader field) {
+    KernelArg arg;
+    arg.name = field.text("name");
+    arg.kind = field.named("kind", {ArgKind::Pointer, ArgKind::Int64});
+    arg.type = field.named("type", kElementTypes);
+    arg.align = int(field.integer("align", 1, kMaxExtent));
+    if (arg.align & (arg.align - 1)) {
+      json found = arg.align;
+      field.refuse("align", "a power of two", &found);
+    }
+    arg.writable = field.boolean("writable");
+    arg.rowWidth = field.integer("row_width", 0, kMaxBytes);
+    entry.args.push_back(std::move(arg));
+  });
+  return entry;
+}
+
+} // namespace
+
+const char *decant::toString(CodeKind kind) {
+  switch (kind) {
+  case CodeKind::Ptx:
+    return "ptx";
+  case CodeKind::Cubin:
+    return "cubin";
+  case CodeKind::HostObject:
+    return "host_object";
+  }
+  return "unknown";
+}
+
+const KernelEntry *KernelImage::find(const std::string &role) const {
+  for (const KernelEntry &entry : entries)
+    if (entry.role == role)
+      return &entry;
+  return nullptr;
+}
+
+std::string decant::serialize(const KernelImage &image) {
+  json entries = json::array();
+  for (const KernelEntry &entry : image.entries)
+    entries.push_back(entryToJson(entry));
+  json header = {
+      {"spec_name", image.specName}, {"spec_text", image.specText},
+      {"target", image.target},      {"kind", toString(image.kind)},
+      {"ptx_isa", image.ptxIsa},     {"schedule", image.scheduleText},
+      {"compiler", image.compiler},  {"layout", layoutToJson(image.layout)},
+      {"pad", toString(image.pad)},  {"entries", std::move(entries)}};
+  // A rule file may hold bytes that are not UTF-8 in a comment; JSON cannot,
+  // and they must not stop the image from being written.
+  std::string text =
+      header.dump(-1, ' ', false, json::error_handler_t::replace);
+
+  std::string bytes;
+  bytes.reserve(kPrefixBytes + text.size() + image.code.size());
+  bytes.append(kMagic, kMagicBytes);
+  storeLittle(bytes, kFormatVersion, 4);
+  storeLittle(bytes, 0, 4);
+  storeLittle(bytes, text.size(), 8);
+  storeLittle(bytes, image.code.size(), 8);
+  storeLittle(bytes, 0, 8); // the hash, once there is something to hash
+  bytes += text;
+  bytes += image.code;
+  std::string hash;
+  storeLittle(hash, hashFile(bytes), 8);
+  bytes.replace(kHashOffset, hash.size(), hash);
+  return bytes;
+}
+
+Expected<KernelImage> decant::deserialize(const std::string &bytes) {
+  auto refuse = [](const std::string &message) {
+    return Status::invalid("kernel image: " + message);
+  };
+  std::string magic(kMagic, kMagicBytes);
+  if (bytes.compare(0, kMagicBytes, magic, 0,
+                    std::min(bytes.size(), kMagicBytes)) != 0)
+    return refuse(
+        "bad magic: the file does not start as a Decant kernel image does");
+  if (bytes.size() < kPrefixBytes)
+    return refuse(fmt::format("truncated: {} bytes, and the fixed part alone "
+                              "has {}",
+                              bytes.size(), kPrefixBytes));
+  uint64_t version = loadLittle(bytes, 8, 4);
+  if (version != kFormatVersion)
+    return refuse(fmt::format("format version {}, and this build reads "
+                              "version {}; compile the spec again",
+                              version, kFormatVersion));
+  uint64_t headerBytes = loadLittle(bytes, 16, 8);
+  uint64_t codeBytes = loadLittle(bytes, 24, 8);
+  uint64_t present = bytes.size() - kPrefixBytes;
+  // Compared by subtraction: the sum of two damaged lengths may wrap.
+  if (headerBytes > present || codeBytes > present - headerBytes)
+    return refuse(fmt::format("truncated: {} bytes after the fixed part, and "
+                              "it states {} of header and {} of code",
+                              present, headerBytes, codeBytes));
+  if (codeBytes != present - headerBytes)
+    return refuse(
+        fmt::format("{} bytes too long", present - headerBytes - codeBytes));
+  uint64_t stated = loadLittle(bytes, kHashOffset, 8);
+  if (uint64_t found = hashFile(bytes); found != stated)
+    return refuse(fmt::format("hash mismatch: the bytes hash to {:016x}, the "
+                              "file states {:016x}; it was damaged",
+                              found, stated));
+
+  auto headerBegin = bytes.begin() + kPrefixBytes;
+  json header = json::parse(headerBegin, headerBegin + int64_t(headerBytes),
+                            nullptr, /*allow_exceptions=*/false);
+  if (header.is_discarded())
+    return refuse("the header is not JSON");
+
+  Status error;
+  FieldReader in(&header, "", error);
+  KernelImage image;
+  image.specName = in.text("spec_name");
+  image.specText = in.text("spec_text");
+  image.target = in.text("target");
+  image.kind =
+      in.named("kind", {CodeKind::Ptx, CodeKind::Cubin, CodeKind::HostObject});
+  image.ptxIsa = int(in.integer("ptx_isa", 0, kMaxInt));
+  image.scheduleText = in.text("schedule");
+  image.compiler = in.text("compiler");
+  image.layout = layoutFromJson(in.object_("layout"));
+  image.pad = in.named(
+      "pad", {PadPolicy::None, PadPolicy::Negative, PadPolicy::NonPositive});
+  in.array("entries", [&](FieldReader entry) {
+    image.entries.push_back(entryFromJson(std::move(entry)));
+  });
+  DECANT_TRY(error);
+  image.code = bytes.substr(kPrefixBytes + headerBytes);
+  return image;
+}

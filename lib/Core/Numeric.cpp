@@ -1,0 +1,174 @@
+//===- Numeric.cpp - element types, bit by bit ----------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The two 16-bit formats differ by two numbers, so one pair of functions
+// converts both.
+//
+//===----------------------------------------------------------------------===//
+#include "decant/Core/Numeric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace decant;
+
+namespace {
+
+constexpr int kDoubleFractionBits = 52;
+constexpr int kDoubleBias = 1023;
+
+/// An IEEE-like 16-bit format: sign, exponent, fraction.
+struct Format16 {
+  int fractionBits;
+  int bias;
+
+  int smallestExponent() const { return 1 - bias; }
+  uint16_t infinity() const {
+    return static_cast<uint16_t>((2 * bias + 1) << fractionBits);
+  }
+};
+constexpr Format16 kHalf = {10, 15};
+constexpr Format16 kBfloat = {7, 127};
+
+uint64_t bitsOf(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+double fromBits(uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+double powerOfTwo(int exponent) {
+  return fromBits(static_cast<uint64_t>(exponent + kDoubleBias)
+                  << kDoubleFractionBits);
+}
+
+double toDouble(Format16 format, uint16_t bits) {
+  const uint64_t fraction = bits & ((1u << format.fractionBits) - 1);
+  const int exponent = (bits & 0x7fff) >> format.fractionBits;
+  const double sign = (bits & 0x8000) ? -1.0 : 1.0;
+  if (exponent == 2 * format.bias + 1)
+    return fraction ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0)
+    return sign * static_cast<double>(fraction) *
+           powerOfTwo(format.smallestExponent() - format.fractionBits);
+  return sign *
+         fromBits(static_cast<uint64_t>(exponent - format.bias + kDoubleBias)
+                      << kDoubleFractionBits |
+                  fraction << (kDoubleFractionBits - format.fractionBits));
+}
+
+uint16_t toBits(Format16 format, double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value))
+    return format.infinity() | 1u << (format.fractionBits - 1);
+  const double magnitude = std::fabs(value);
+
+  // The stored patterns of one sign count upward with the magnitude, across
+  // subnormals, powers of two and infinity; so a carry out of the fraction is
+  // already the right answer.
+  uint64_t pattern;
+  if (magnitude < powerOfTwo(format.smallestExponent())) {
+    pattern = static_cast<uint64_t>(
+        std::nearbyint(magnitude * powerOfTwo(format.fractionBits -
+                                              format.smallestExponent())));
+  } else {
+    const int dropped = kDoubleFractionBits - format.fractionBits;
+    const uint64_t bits = bitsOf(magnitude);
+    const uint64_t odd = (bits >> dropped) & 1;
+    const uint64_t rounded =
+        (bits + ((uint64_t(1) << (dropped - 1)) - 1) + odd) >> dropped;
+    pattern = rounded - (static_cast<uint64_t>(kDoubleBias - format.bias)
+                         << format.fractionBits);
+  }
+  return sign |
+         static_cast<uint16_t>(std::min<uint64_t>(pattern, format.infinity()));
+}
+
+template <typename T> double load(const uint8_t *bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return static_cast<double>(value);
+}
+
+template <typename T> void store(T value, uint8_t *bytes) {
+  std::memcpy(bytes, &value, sizeof(value));
+}
+
+/// nearbyint rounds ties to even in the default rounding mode, which nothing
+/// in Decant changes.
+int8_t toInt8(double value) {
+  if (std::isnan(value))
+    return 0;
+  return static_cast<int8_t>(
+      std::clamp(std::nearbyint(value), -double(kInt8Max), double(kInt8Max)));
+}
+
+} // namespace
+
+double decant::halfToDouble(uint16_t bits) { return toDouble(kHalf, bits); }
+double decant::bfloatToDouble(uint16_t bits) { return toDouble(kBfloat, bits); }
+uint16_t decant::doubleToHalf(double value) { return toBits(kHalf, value); }
+uint16_t decant::doubleToBfloat(double value) { return toBits(kBfloat, value); }
+
+double decant::roundTo(ElementType type, double value) {
+  uint8_t bytes[sizeof(float)];
+  storeElement(type, value, bytes);
+  return loadElement(type, bytes);
+}
+
+double decant::maxFinite(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return std::numeric_limits<float>::max();
+  case ElementType::F16:
+    return toDouble(kHalf, kHalf.infinity() - 1);
+  case ElementType::BF16:
+    return toDouble(kBfloat, kBfloat.infinity() - 1);
+  case ElementType::I8:
+    return kInt8Max;
+  }
+  return 0;
+}
+
+double decant::loadElement(ElementType type, const uint8_t *bytes) {
+  uint16_t half;
+  switch (type) {
+  case ElementType::F32:
+    return load<float>(bytes);
+  case ElementType::I8:
+    return load<int8_t>(bytes);
+  case ElementType::F16:
+    std::memcpy(&half, bytes, sizeof(half));
+    return halfToDouble(half);
+  case ElementType::BF16:
+    std::memcpy(&half, bytes, sizeof(half));
+    return bfloatToDouble(half);
+  }
+  return 0;
+}
+
+void decant::storeElement(ElementType type, double value, uint8_t *bytes) {
+  switch (type) {
+  case ElementType::F32:
+    return store(static_cast<float>(value), bytes);
+  case ElementType::I8:
+    return store(toInt8(value), bytes);
+  case ElementType::F16:
+    return store(doubleToHalf(value), bytes);
+  case ElementType::BF16:
+    return store(doubleToBfloat(value), bytes);
+  }
+}

@@ -1,0 +1,154 @@
+//===- Schedule.cpp - legality, default and text of schedules -------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "decant/Core/Schedule.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <sstream>
+
+using namespace decant;
+
+namespace {
+
+constexpr int kMaxLoadBytes =
+    16; // widest load of a lane before sm_100, PTX ISA
+/// Key vectors (q, k, decays, the folded operands) live in registers, about
+/// eight at a time: 16 elements each are 128 registers.
+constexpr int kMaxUnrolledRows = 16;
+constexpr int kWarp = 32;
+/// Lanes beyond 16 along the key axis would leave a warp with one value lane,
+/// that is 16 contiguous bytes: half a sector.
+constexpr int kMaxKeyLanes = 16;
+
+bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+} // namespace
+
+const char *decant::toString(Strategy strategy) {
+  switch (strategy) {
+  case Strategy::Simt:
+    return "simt";
+  }
+  return "";
+}
+
+const char *decant::toString(RowLoop loop) {
+  return loop == RowLoop::Unrolled ? "unrolled" : "rolled";
+}
+
+Status decant::check(const Schedule &schedule, const SlotLayout &layout,
+                     const TargetInfo &target) {
+  auto refuse = [&](const std::string &why) {
+    return Status::invalid(
+        fmt::format("schedule <{}>: {}", toString(schedule), why));
+  };
+  if (!isPowerOfTwo(schedule.keyLanes) || schedule.keyLanes > kWarp)
+    return refuse(fmt::format("key_lanes is {}; a power of two up to {} is "
+                              "needed, since key lanes share a warp",
+                              schedule.keyLanes, kWarp));
+  if (schedule.keyLanes * schedule.keysPerLane != layout.paddedKey)
+    return refuse(fmt::format("key_lanes x keys_per_lane is {}; the padded key "
+                              "dim is {}",
+                              schedule.keyLanes * schedule.keysPerLane,
+                              layout.paddedKey));
+  if (schedule.valueLanes * schedule.valuesPerLane != layout.paddedValue)
+    return refuse(fmt::format("value_lanes x values_per_lane is {}; the padded "
+                              "value dim is {}",
+                              schedule.valueLanes * schedule.valuesPerLane,
+                              layout.paddedValue));
+  if (schedule.threads() > target.maxThreads)
+    return refuse(fmt::format("{} threads; {} allows {} per block",
+                              schedule.threads(), target.name,
+                              target.maxThreads));
+  return {};
+}
+
+Schedule decant::defaultSchedule(const SlotLayout &layout,
+                                 const TargetInfo &target) {
+  Schedule schedule;
+  if (target.kind == TargetKind::Cpu) {
+    schedule.keysPerLane = layout.paddedKey;
+    schedule.valuesPerLane = layout.paddedValue;
+    return schedule;
+  }
+  // One load is at most 16 bytes; a lane takes more values only where the
+  // block would have too many threads otherwise.
+  int values = kMaxLoadBytes / elementBytes(layout.codes.type);
+  while (layout.paddedValue % values != 0)
+    values /= 2;
+  int keyLanes = 8;
+  while (keyLanes < kMaxKeyLanes && layout.paddedKey % (2 * keyLanes) == 0)
+    keyLanes *= 2;
+  while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
+         layout.paddedValue % (2 * values) == 0)
+    values *= 2;
+  schedule.keyLanes = keyLanes;
+  schedule.keysPerLane = layout.paddedKey / keyLanes;
+  schedule.valuesPerLane = values;
+  schedule.valueLanes = layout.paddedValue / values;
+  schedule.rows = schedule.keysPerLane <= kMaxUnrolledRows ? RowLoop::Unrolled
+                                                           : RowLoop::Rolled;
+  return schedule;
+}
+
+std::string decant::toString(const Schedule &schedule) {
+  return fmt::format("strategy = {}, key_lanes = {}, value_lanes = {}, "
+                     "keys_per_lane = {}, values_per_lane = {}, rows = {}",
+                     toString(schedule.strategy), schedule.keyLanes,
+                     schedule.valueLanes, schedule.keysPerLane,
+                     schedule.valuesPerLane, toString(schedule.rows));
+}
+
+Expected<Schedule> decant::parseSchedule(const std::string &text) {
+  std::map<std::string, std::string> fields;
+  std::stringstream stream(text);
+  for (std::string field; std::getline(stream, field, ',');) {
+    const size_t equals = field.find('=');
+    auto trim = [](const std::string &word) {
+      const size_t first = word.find_first_not_of(' ');
+      return first == std::string::npos
+                 ? std::string()
+                 : word.substr(first, word.find_last_not_of(' ') - first + 1);
+    };
+    if (equals == std::string::npos)
+      return Status::invalid(
+          fmt::format("schedule: '{}' is not 'field = value'", trim(field)));
+    fields[trim(field.substr(0, equals))] = trim(field.substr(equals + 1));
+  }
+  Schedule schedule;
+  if (fields["strategy"] != toString(Strategy::Simt))
+    return Status::invalid(fmt::format(
+        "schedule.strategy: '{}'; allowed is simt", fields["strategy"]));
+  auto number = [&](const char *name, int &out) -> Status {
+    const std::string &word = fields[name];
+    const bool digits = !word.empty() && word.size() < 6 &&
+                        std::all_of(
+                            word.begin(), word.end(),
+                            [](char c) { return c >= '0' && c <= '9'; });
+    if (!digits || std::stoi(word) < 1)
+      return Status::invalid(fmt::format(
+          "schedule.{}: '{}'; a positive whole number is needed", name, word));
+    out = std::stoi(word);
+    return {};
+  };
+  DECANT_TRY(number("key_lanes", schedule.keyLanes));
+  DECANT_TRY(number("value_lanes", schedule.valueLanes));
+  DECANT_TRY(number("keys_per_lane", schedule.keysPerLane));
+  DECANT_TRY(number("values_per_lane", schedule.valuesPerLane));
+  const std::string &rows = fields["rows"];
+  if (rows != "unrolled" && rows != "rolled")
+    return Status::invalid(
+        fmt::format("schedule.rows: '{}'; allowed are unrolled, rolled", rows));
+  schedule.rows = rows == "unrolled" ? RowLoop::Unrolled : RowLoop::Rolled;
+  if (fields.size() != 6)
+    return Status::invalid(
+        fmt::format("schedule: unknown field in '{}'", text));
+  return schedule;
+}

@@ -1,0 +1,146 @@
+//===- SlotLayout.cpp - the bytes of one sequence's state -----------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "decant/Core/SlotLayout.h"
+
+#include <cassert>
+
+using namespace decant;
+
+namespace {
+
+/// Dims are padded to this, so that a row of codes splits into whole vectors
+/// and the key axis into 8 lanes whatever the spec's dims are.
+constexpr int kDimMultiple = 8;
+
+int64_t alignTo(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Hands out consecutive 16-byte aligned regions.
+class RegionAllocator {
+public:
+  Region take(ElementType type, int64_t count, int64_t width) {
+    Region region{next, type, count, width};
+    next = alignTo(next + region.bytes(), kSlotAlign);
+    return region;
+  }
+  int64_t bytes() const { return next; }
+
+private:
+  int64_t next = 0;
+};
+
+int64_t decayWidth(DecayShape shape, int64_t paddedDim) {
+  switch (shape) {
+  case DecayShape::None:
+    return 0;
+  case DecayShape::Scalar:
+    return 1;
+  case DecayShape::Vector:
+    return paddedDim;
+  }
+  return 0;
+}
+
+/// A scalar decay costs 4 bytes a token, so it stays f32. A vector is stored in
+/// 16 bits unless the records are f32; f16 rather than bf16, since decays lie
+/// in [0, 1] and up to 63 of them are multiplied.
+ElementType decayType(DecayShape shape, ElementType records) {
+  if (shape == DecayShape::Scalar || records == ElementType::F32)
+    return ElementType::F32;
+  return ElementType::F16;
+}
+
+} // namespace
+
+const char *decant::toString(DecayShape shape) {
+  switch (shape) {
+  case DecayShape::None:
+    return "none";
+  case DecayShape::Scalar:
+    return "scalar";
+  case DecayShape::Vector:
+    return "vector";
+  }
+  return "";
+}
+
+int64_t SlotLayout::stateBytesPerHead() const {
+  return codes.bytes() + keyScale.bytes() + valueScale.bytes() +
+         compKeys.bytes() + compValues.bytes();
+}
+
+double SlotLayout::bitsPerElement() const {
+  return 8.0 * double(stateBytesPerHead()) / (double(keyDim) * valueDim);
+}
+
+std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
+  return {{"codes", codes},
+          {"key_scale", keyScale},
+          {"value_scale", valueScale},
+          {"comp_keys", compKeys},
+          {"comp_values", compValues},
+          {"cursor", cursor},
+          {"total_key_decay", totalKeyDecay},
+          {"total_value_decay", totalValueDecay},
+          {"record_key_decay", recordKeyDecay},
+          {"record_value_decay", recordValueDecay},
+          {"record_keys", recordKeys},
+          {"record_values", recordValues}};
+}
+
+SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
+                                  const RecordShape &record) {
+  assert(check(spec).empty() && "layouts are made for sound specs only");
+  SlotLayout layout;
+  layout.valueHeads = spec.heads.value;
+  layout.keyDim = spec.heads.keyDim;
+  layout.valueDim = spec.heads.valueDim;
+  layout.paddedKey = alignTo(spec.heads.keyDim, kDimMultiple);
+  layout.paddedValue = alignTo(spec.heads.valueDim, kDimMultiple);
+  layout.window = spec.window.length;
+  layout.compensators = spec.window.compensators;
+  layout.record = record;
+  layout.scales = spec.state.scales;
+  const int64_t key = layout.paddedKey, value = layout.paddedValue;
+
+  RegionAllocator allocator;
+  layout.codes = allocator.take(spec.state.codes, key, value);
+  for (const ScaleSpec &scale : spec.state.scales) {
+    if (scale.axis == Axis::Key)
+      layout.keyScale = allocator.take(scale.type, 1, key);
+    else
+      layout.valueScale = allocator.take(scale.type, 1, value);
+  }
+  layout.compKeys =
+      allocator.take(ElementType::F16, spec.window.compensators, key);
+  layout.compValues =
+      allocator.take(ElementType::F16, spec.window.compensators, value);
+  layout.cursor = allocator.take(ElementType::F32, 1, 4);
+
+  if (spec.window.length > 1) {
+    const ElementType type = spec.window.records;
+    const int64_t tokens = spec.window.length;
+    const int64_t keyWidth = decayWidth(record.keyDecay, key);
+    const int64_t valueWidth = decayWidth(record.valueDecay, value);
+    layout.totalKeyDecay =
+        allocator.take(ElementType::F32, keyWidth ? 1 : 0, keyWidth);
+    layout.totalValueDecay =
+        allocator.take(ElementType::F32, valueWidth ? 1 : 0, valueWidth);
+    layout.recordKeyDecay =
+        allocator.take(decayType(record.keyDecay, type), tokens, keyWidth);
+    layout.recordValueDecay =
+        allocator.take(decayType(record.valueDecay, type), tokens, valueWidth);
+    layout.recordKeys = allocator.take(type, tokens * record.writes, key);
+    layout.recordValues = allocator.take(type, tokens * record.writes, value);
+  }
+  layout.headBytes = allocator.bytes();
+  layout.slotBytes = kSlotHeaderBytes + layout.headBytes * layout.valueHeads;
+  return layout;
+}

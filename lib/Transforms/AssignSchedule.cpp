@@ -1,0 +1,57 @@
+//===- AssignSchedule.cpp - how is the work cut? --------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// AssignSchedule: puts a #decant.schedule on every kernel.
+// In:  kernels with #decant.layout and #decant.target.
+// Out: the same kernels with #decant.schedule; nothing else changed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decant/Decant.h"
+#include "decant/Compiler/Passes.h"
+
+namespace decant {
+#define GEN_PASS_DEF_ASSIGNSCHEDULE
+#include "decant/Compiler/Passes.h.inc"
+} // namespace decant
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+struct AssignSchedulePass
+    : public decant::impl::AssignScheduleBase<AssignSchedulePass> {
+  using AssignScheduleBase::AssignScheduleBase;
+
+  void runOnOperation() override {
+    for (KernelOp kernel : getOperation().getOps<KernelOp>())
+      if (Status status = assign(kernel); !status.ok()) {
+        kernel.emitError(status.message());
+        return signalPassFailure();
+      }
+  }
+
+  Status assign(KernelOp kernel) {
+    if (!kernel.getLayout() || !kernel.getTarget())
+      return Status::internal("a kernel without #decant.layout has no bytes to "
+                              "cut; decant-materialize-format comes first");
+    const SlotLayout layout = fromAttr(*kernel.getLayout());
+    DECANT_ASSIGN(TargetInfo target,
+                  lookupTarget(kernel.getTarget()->getName().str()));
+    Schedule chosen = defaultSchedule(layout, target);
+    if (!schedule.empty()) {
+      DECANT_ASSIGN(chosen, parseSchedule(schedule));
+    }
+    DECANT_TRY(check(chosen, layout, target));
+    kernel.setScheduleAttr(toAttr(&getContext(), chosen));
+    return {};
+  }
+};
+
+} // namespace

@@ -1,0 +1,312 @@
+//===- ExpandWindow.cpp - when is the stored state touched? ---------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// ExpandWindow: turns one token's rule into reads and appends of a window.
+// In:  one decant.decode.
+// Out: kernels @step and, for windows longer than one token, @commit; or @pack
+//      and @unpack. No #decant.window.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decant/Decant.h"
+#include "decant/Compiler/Passes.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace decant {
+#define GEN_PASS_DEF_EXPANDWINDOW
+#include "decant/Compiler/Passes.h.inc"
+} // namespace decant
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// S = keyDecay o S0 o valueDecay + sum keys_n values_n^T; a null decay is 1.
+struct SymbolicState {
+  Value keyDecay, valueDecay;
+  SmallVector<Value> keys, values;
+};
+
+/// x y for any mix of f32 and vectors of one axis; a null factor is 1.
+Value multiply(OpBuilder &builder, Location loc, Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  if (x.getType() == y.getType())
+    return arith::MulFOp::create(builder, loc, x, y);
+  if (x.getType().isF32())
+    std::swap(x, y);
+  return ScaleOp::create(builder, loc, x.getType(), x, y);
+}
+
+/// Rewrites the rule's ops while tracking what each state value stands for.
+class RuleWalk {
+public:
+  RuleWalk(OpBuilder &builder, IRMapping &mapping, Value window)
+      : builder(builder), mapping(mapping), window(window) {}
+
+  /// `initial` is the rule's own state argument.
+  SymbolicState run(Block &rule, Value initial) {
+    states[initial] = {};
+    for (Operation &op : rule.without_terminator())
+      visit(&op);
+    return states[cast<YieldOp>(rule.getTerminator()).getState()];
+  }
+
+private:
+  void visit(Operation *op) {
+    const Location loc = op->getLoc();
+    if (auto decay = dyn_cast<DecayOp>(op)) {
+      SymbolicState state = states[decay.getState()];
+      Value factor = mapping.lookup(decay.getFactor());
+      const bool onValues = isVectorOf(factor.getType(), VectorAxis::Value);
+      Value &total = onValues ? state.valueDecay : state.keyDecay;
+      total = multiply(builder, loc, total, factor);
+      for (Value &term : onValues ? state.values : state.keys)
+        term = multiply(builder, loc, term, factor);
+      states[decay.getResult()] = state;
+    } else if (auto write = dyn_cast<WriteOp>(op)) {
+      SymbolicState state = states[write.getState()];
+      state.keys.push_back(mapping.lookup(write.getKey()));
+      state.values.push_back(mapping.lookup(write.getValue()));
+      states[write.getResult()] = state;
+    } else if (auto read = dyn_cast<ReadOp>(op)) {
+      mapping.map(read.getResult(), expandRead(read));
+    } else {
+      builder.clone(*op, mapping);
+    }
+  }
+
+  /// Before: %o = decant.read %S, %x
+  /// After:  %y = decant.window_read %w, Da o %x
+  ///         %o = Db o %y + sum_n u_n (k_n . %x)
+  Value expandRead(ReadOp read) {
+    const Location loc = read.getLoc();
+    const SymbolicState &state = states[read.getState()];
+    Value x = mapping.lookup(read.getVector());
+    Value folded = multiply(builder, loc, x, state.keyDecay);
+    Value result =
+        WindowReadOp::create(builder, loc, read.getType(), window, folded)
+            .getResult(0);
+    result = multiply(builder, loc, result, state.valueDecay);
+    for (auto [key, value] : llvm::zip(state.keys, state.values)) {
+      Value weight = DotOp::create(builder, loc, builder.getF32Type(), key, x);
+      result = arith::AddFOp::create(builder, loc, result,
+                                     multiply(builder, loc, value, weight));
+    }
+    return result;
+  }
+
+  OpBuilder &builder;
+  IRMapping &mapping;
+  Value window;
+  llvm::DenseMap<Value, SymbolicState> states;
+};
+
+/// The ops of `block` that compute `value`, in block order.
+SetVector<Operation *> producersOf(Value value) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &slice, options);
+  return slice;
+}
+
+/// Merges window reads that do not need one another's results: their operands
+/// are computed before the first of them, so that one pass serves all.
+void shareReads(Block &block) {
+  SmallVector<WindowReadOp> pending(block.getOps<WindowReadOp>());
+  while (!pending.empty()) {
+    WindowReadOp first = pending.front();
+    SmallVector<WindowReadOp> group, later;
+    for (WindowReadOp read : pending) {
+      SetVector<Operation *> producers = producersOf(read.getVectors()[0]);
+      const bool independent =
+          read == first || llvm::none_of(producers, [&](Operation *op) {
+            return llvm::is_contained(pending, dyn_cast<WindowReadOp>(op));
+          });
+      (independent ? group : later).push_back(read);
+      if (independent)
+        for (Operation *op : producers)
+          if (op->getBlock() == &block && first->isBeforeInBlock(op))
+            op->moveBefore(first);
+    }
+    SmallVector<Value> vectors;
+    SmallVector<Type> types;
+    for (WindowReadOp read : group) {
+      vectors.push_back(read.getVectors()[0]);
+      types.push_back(read.getType(0));
+    }
+    OpBuilder builder(first);
+    auto shared = WindowReadOp::create(builder, first.getLoc(), types,
+                                       first.getStored(), vectors);
+    for (auto [read, result] : llvm::zip(group, shared.getResults())) {
+      read.getResult(0).replaceAllUsesWith(result);
+      read.erase();
+    }
+    pending = later;
+  }
+}
+
+DecayKind kindOf(Value decay) {
+  if (!decay)
+    return DecayKind::None;
+  return decay.getType().isF32() ? DecayKind::Scalar : DecayKind::Vector;
+}
+
+class WindowExpander {
+public:
+  explicit WindowExpander(DecodeOp decode)
+      : decode(decode), builder(decode), loc(decode.getLoc()) {}
+
+  void makeDecodeKernels() {
+    const int64_t length = decode.getWindow().getLength();
+    // The window's type says what a token adds, which the walk finds out: start
+    // with a placeholder and set the argument's type at the end.
+    KernelOp step = makeKernel("step", windowType({}), decodeArguments());
+    Block &block = step.getBody().front();
+    IRMapping mapping;
+    Block &rule = decode.getBody().front();
+    for (auto [from, to] : llvm::zip(llvm::drop_begin(rule.getArguments()),
+                                     llvm::drop_begin(block.getArguments())))
+      mapping.map(from, to);
+    OpBuilder body = OpBuilder::atBlockEnd(&block);
+    Value window = block.getArgument(0);
+    SymbolicState state =
+        RuleWalk(body, mapping, window).run(rule, rule.getArgument(0));
+    if (length > 1)
+      AppendOp::create(body, loc, window, state.keyDecay, state.valueDecay,
+                       state.keys, state.values);
+    else
+      FoldOp::create(body, loc, window, state.keyDecay, state.valueDecay,
+                     state.keys, state.values);
+    auto yield = cast<YieldOp>(rule.getTerminator());
+    ReturnOp::create(body, loc, mapping.lookup(yield.getOutput()));
+    shareReads(block);
+    window.setType(windowType(state));
+    if (length > 1)
+      makeCommit(window.getType());
+  }
+
+  void makeTransferKernels() {
+    // Only the shape of a token's records matters here: walk into a scratch
+    // block.
+    Block scratch;
+    IRMapping mapping;
+    Block &rule = decode.getBody().front();
+    for (BlockArgument argument : rule.getArguments())
+      mapping.map(argument, scratch.addArgument(argument.getType(), loc));
+    OpBuilder body = OpBuilder::atBlockEnd(&scratch);
+    Value window = scratch.addArgument(windowType({}), loc);
+    const Type type = windowType(
+        RuleWalk(body, mapping, window).run(rule, rule.getArgument(0)));
+    const Type state = rule.getArgument(0).getType();
+
+    KernelOp unpack = makeKernel("unpack", type, {});
+    body.setInsertionPointToEnd(&unpack.getBody().front());
+    Value rebuilt =
+        RebuildOp::create(body, loc, state, unpack.getBody().getArgument(0));
+    ReturnOp::create(body, loc, rebuilt);
+
+    KernelOp pack = makeKernel("pack", type, {{"dense", state}});
+    body.setInsertionPointToEnd(&pack.getBody().front());
+    ReplaceOp::create(body, loc, pack.getBody().getArgument(0),
+                      pack.getBody().getArgument(1));
+    ReturnOp::create(body, loc, ValueRange{});
+  }
+
+private:
+  using NamedType = std::pair<std::string, Type>;
+
+  SmallVector<NamedType> decodeArguments() {
+    SmallVector<NamedType> arguments;
+    for (auto [argument, name] : llvm::drop_begin(
+             llvm::zip(decode.getBody().getArguments(),
+                       decode.getArgNames().getAsValueRange<StringAttr>())))
+      arguments.emplace_back(name.str(), argument.getType());
+    return arguments;
+  }
+
+  WindowType windowType(const SymbolicState &state) {
+    auto dims = cast<StateType>(decode.getBody().getArgument(0).getType());
+    WindowAttr window = decode.getWindow();
+    return WindowType::get(
+        decode.getContext(), dims.getKeyDim(), dims.getValueDim(),
+        window.getLength(), window.getCompensators(), window.getRecords(),
+        state.keys.size(), kindOf(state.keyDecay), kindOf(state.valueDecay));
+  }
+
+  /// An empty kernel @name(%window, arguments...) that carries the questions
+  /// which later passes answer.
+  KernelOp makeKernel(StringRef name, Type window,
+                      ArrayRef<NamedType> arguments) {
+    SmallVector<Type> types = {window};
+    SmallVector<StringRef> names = {"window"};
+    for (const auto &[argument, type] : arguments) {
+      names.push_back(argument);
+      types.push_back(type);
+    }
+    auto kernel = KernelOp::create(
+        builder, loc, name, builder.getStrArrayAttr(names), decode.getHeads(),
+        decode.getInputs(), decode.getFormat(), decode.getTarget(),
+        LayoutAttr(), ScheduleAttr(), DenseI64ArrayAttr());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&kernel.getBody(), {}, types,
+                        SmallVector<Location>(types.size(), loc));
+    return kernel;
+  }
+
+  void makeCommit(Type window) {
+    KernelOp commit =
+        makeKernel("commit", window, {{"min_fill", builder.getI64Type()}});
+    Block &block = commit.getBody().front();
+    OpBuilder body = OpBuilder::atBlockEnd(&block);
+    Value fill =
+        FillOp::create(body, loc, body.getI64Type(), block.getArgument(0));
+    Value due = arith::CmpIOp::create(body, loc, arith::CmpIPredicate::sge,
+                                      fill, block.getArgument(1));
+    scf::IfOp::create(body, loc, due, [&](OpBuilder &inner, Location loc) {
+      FoldOp::create(inner, loc, block.getArgument(0), Value(), Value(),
+                     ValueRange{}, ValueRange{});
+      scf::YieldOp::create(inner, loc);
+    });
+    ReturnOp::create(body, loc, ValueRange{});
+  }
+
+  DecodeOp decode;
+  OpBuilder builder;
+  Location loc;
+};
+
+struct ExpandWindowPass
+    : public decant::impl::ExpandWindowBase<ExpandWindowPass> {
+  using ExpandWindowBase::ExpandWindowBase;
+
+  void runOnOperation() override {
+    if (kernels != "decode" && kernels != "transfer") {
+      getOperation().emitError("option kernels is '")
+          << kernels.getValue() << "'; allowed are decode, transfer";
+      return signalPassFailure();
+    }
+    for (DecodeOp decode :
+         llvm::make_early_inc_range(getOperation().getOps<DecodeOp>())) {
+      WindowExpander expander(decode);
+      if (kernels == "decode")
+        expander.makeDecodeKernels();
+      else
+        expander.makeTransferKernels();
+      decode.erase();
+    }
+  }
+};
+
+} // namespace

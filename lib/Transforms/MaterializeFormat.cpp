@@ -1,0 +1,352 @@
+//===- MaterializeFormat.cpp - in which bytes? ----------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MaterializeFormat: fixes the slot's layout and the kernels' arguments.
+// In:  kernels over a !decant.window.
+// Out: kernels over a !decant.slot; their arguments are memrefs and strides in
+//      final order; offsets are 64-bit arithmetic.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decant/Decant.h"
+#include "decant/Compiler/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace decant {
+#define GEN_PASS_DEF_MATERIALIZEFORMAT
+#include "decant/Compiler/Passes.h.inc"
+} // namespace decant
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// Arguments have a static shape, since bare pointers need one; this bound is
+/// beyond any memory.
+constexpr int64_t kUnbounded = int64_t(1) << 46;
+
+/// The layout that a kernel's window type and format ask for.
+SlotLayout layoutOf(KernelOp kernel, WindowType window) {
+  DecodeSpec spec;
+  spec.heads.value = kernel.getHeads()->getValue();
+  spec.heads.key = kernel.getHeads()->getKey();
+  spec.heads.keyDim = window.getKeyDim();
+  spec.heads.valueDim = window.getValueDim();
+  spec.state.codes = toElementType(kernel.getFormat()->getCodes());
+  for (ScaleAttr scale : kernel.getFormat()->getScales())
+    spec.state.scales.push_back({Axis(scale.getAxis()),
+                                 ScaleFit(scale.getFit()),
+                                 toElementType(scale.getType())});
+  spec.window.length = window.getLength();
+  spec.window.compensators = window.getCompensators();
+  spec.window.records = toElementType(window.getRecords());
+  return makeSlotLayout(spec, {int(window.getWrites()),
+                               DecayShape(window.getKeyDecay()),
+                               DecayShape(window.getValueDecay())});
+}
+
+class FormatBuilder {
+  auto sourceArguments() {
+    return llvm::drop_begin(
+        llvm::zip(source.getArgNames().getAsValueRange<StringAttr>(),
+                  source.getBody().getArguments()));
+  }
+
+public:
+  FormatBuilder(KernelOp source, WindowType window)
+      : source(source), heads(*source.getHeads()), inputs(*source.getInputs()),
+        layout(layoutOf(source, window)), builder(source), loc(source.getLoc()),
+        context(source.getContext()) {}
+
+  void buildStep() {
+    addPointer("state", builder.getI8Type());
+    addPointer("slots", builder.getI32Type());
+    const bool packed = inputs.getLayout() == QkvLayout::Packed;
+    if (packed)
+      addPointer("qkv", inputs.getType());
+    for (auto [name, argument] : sourceArguments())
+      if (!(packed && isQkv(name)))
+        addPointer(name, elementTypeOf(name));
+    addPointer("out", inputs.getOutput());
+    addIndex("state_stride");
+    addIndex("slots_stride");
+    if (packed)
+      addIndex("qkv_stride");
+    for (auto [name, argument] : sourceArguments())
+      if (!(packed && isQkv(name)) && hasRows(name))
+        addIndex(name.str() + "_stride");
+    addIndex("out_stride");
+    KernelOp kernel = createKernel(source.getSymName());
+    enterBlock();
+
+    // %live = the row has a slot; a padding row writes zeros and touches none.
+    Value out = outOffset();
+    auto live = [&](OpBuilder &, Location) {
+      Value slot = openSlot();
+      IRMapping mapping;
+      mapping.map(source.getBody().getArgument(0), slot);
+      for (auto [name, argument] : sourceArguments())
+        mapping.map(argument, loadInput(name, argument.getType()));
+      Value output = cloneBody(mapping);
+      StoreOp::create(builder, loc, output, args["out"], out);
+      touchHeader(slot);
+    };
+    ifLive(live, [&](OpBuilder &, Location) {
+      auto type = vectorType(context, VectorAxis::Value, layout.valueDim);
+      Value zero = arith::ConstantOp::create(
+          builder, loc, DenseElementsAttr::get(type, APFloat(0.0f)));
+      StoreOp::create(builder, loc, zero, args["out"], out);
+    });
+    finish(kernel);
+  }
+
+  void buildCommit() {
+    addPointer("state", builder.getI8Type());
+    addPointer("slots", builder.getI32Type());
+    addIndex("state_stride");
+    addIndex("slots_stride");
+    addArgument("min_fill", builder.getI64Type());
+    KernelOp kernel = createKernel(source.getSymName());
+    enterBlock();
+    ifLive(
+        [&](OpBuilder &, Location) {
+          Value slot = openSlot();
+          IRMapping mapping;
+          mapping.map(source.getBody().getArgument(0), slot);
+          mapping.map(source.getBody().getArgument(1), args["min_fill"]);
+          cloneBody(mapping);
+          touchHeader(slot);
+        },
+        nullptr);
+    finish(kernel);
+  }
+
+  /// @pack and @unpack, for one element type of the dense tensor.
+  void buildTransfer(ElementType dense) {
+    const bool isPack = source.getSymName() == "pack";
+    addPointer("state", builder.getI8Type());
+    addPointer("slots", builder.getI32Type());
+    addPointer("dense", toType(context, dense));
+    for (StringRef name : {"state_stride", "slots_stride", "dense_row",
+                           "dense_head", "dense_key", "dense_value"})
+      addIndex(name);
+    KernelOp kernel = createKernel(
+        (source.getSymName() + "_" + decant::toString(dense)).str());
+    enterBlock();
+    ifLive(
+        [&](OpBuilder &, Location) {
+          Value slot = openSlot();
+          Value offset =
+              add(mul(row, args["dense_row"]), mul(head, args["dense_head"]));
+          if (isPack) {
+            PackOp::create(builder, loc, slot, args["dense"], offset,
+                           args["dense_key"], args["dense_value"]);
+            touchHeader(slot);
+          } else {
+            UnpackOp::create(builder, loc, slot, args["dense"], offset,
+                             args["dense_key"], args["dense_value"]);
+          }
+        },
+        nullptr);
+    finish(kernel);
+  }
+
+private:
+  using Body = llvm::function_ref<void(OpBuilder &, Location)>;
+
+  static bool isQkv(StringRef name) {
+    return name == "q" || name == "k" || name == "v";
+  }
+  /// A_log and dt_bias belong to the layer, everything else to a row.
+  static bool hasRows(StringRef name) {
+    return name != "A_log" && name != "dt_bias";
+  }
+  Type elementTypeOf(StringRef name) {
+    if (name == "decay" || name == "beta")
+      return inputs.getGate();
+    return hasRows(name) ? inputs.getType() : builder.getF32Type();
+  }
+
+  void addArgument(StringRef name, Type type) {
+    names.push_back(name.str());
+    types.push_back(type);
+  }
+  void addPointer(StringRef name, Type element) {
+    Attribute space;
+    if (source.getTarget()->getName() != "x86-64")
+      space = gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Global);
+    addArgument(name, MemRefType::get({kUnbounded}, element,
+                                      MemRefLayoutAttrInterface(), space));
+  }
+  void addIndex(StringRef name) { addArgument(name, builder.getI64Type()); }
+
+  KernelOp createKernel(StringRef name) {
+    SmallVector<StringRef> references(names.begin(), names.end());
+    auto kernel = KernelOp::create(
+        builder, loc, name, builder.getStrArrayAttr(references), HeadsAttr(),
+        InputsAttr(), FormatAttr(), *source.getTarget(),
+        toAttr(context, layout), ScheduleAttr(), DenseI64ArrayAttr());
+    Block *block = builder.createBlock(
+        &kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+    for (auto [name, argument] : llvm::zip(names, block->getArguments()))
+      args[name] = argument;
+    return kernel;
+  }
+
+  /// Strides arrive as i64 and are used as index, which is 64 bits everywhere.
+  void enterBlock() {
+    for (auto &[name, value] : args)
+      if (value.getType().isInteger(64) && name != "min_fill")
+        value = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                           value);
+    auto block = BlockOp::create(builder, loc, heads.getValue());
+    row = block.getRow();
+    head = block.getHead();
+    Value index = mul(row, args["slots_stride"]);
+    slotNumber = memref::LoadOp::create(builder, loc, args["slots"], index);
+  }
+
+  void ifLive(Body live, Body padding) {
+    if (inputs.getPad() == PadKind::None) {
+      live(builder, loc);
+      return;
+    }
+    Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
+    Value isLive = arith::CmpIOp::create(builder, loc,
+                                         inputs.getPad() == PadKind::Negative
+                                             ? arith::CmpIPredicate::sge
+                                             : arith::CmpIPredicate::sgt,
+                                         slotNumber, zero);
+    auto branch = scf::IfOp::create(builder, loc, isLive,
+                                    /*withElseRegion=*/bool(padding));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&branch.getThenRegion().front());
+    live(builder, loc);
+    if (!padding)
+      return;
+    builder.setInsertionPointToStart(&branch.getElseRegion().front());
+    padding(builder, loc);
+  }
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value add(Value a, Value b) {
+    return arith::AddIOp::create(builder, loc, a, b);
+  }
+  Value mul(Value a, Value b) {
+    return arith::MulIOp::create(builder, loc, a, b);
+  }
+
+  Value openSlot() {
+    Value number = arith::IndexCastOp::create(
+        builder, loc, builder.getIndexType(), slotNumber);
+    header = mul(number, args["state_stride"]);
+    Value offset = add(add(header, constant(kSlotHeaderBytes)),
+                       mul(head, constant(layout.headBytes)));
+    return SlotOp::create(builder, loc, args["state"], offset);
+  }
+
+  void touchHeader(Value slot) {
+    TouchHeaderOp::create(builder, loc, slot, args["state"], header, head);
+  }
+
+  Value outOffset() {
+    return add(mul(row, args["out_stride"]),
+               mul(head, constant(layout.valueDim)));
+  }
+
+  Value keyHead() {
+    if (heads.getMap() == HeadMapKind::Group)
+      return arith::DivUIOp::create(
+          builder, loc, head, constant(heads.getValue() / heads.getKey()));
+    return arith::RemUIOp::create(builder, loc, head, constant(heads.getKey()));
+  }
+
+  Value loadInput(StringRef name, Type type) {
+    const auto axis = axisOf(type);
+    const bool packed = inputs.getLayout() == QkvLayout::Packed && isQkv(name);
+    const std::string argument = packed ? "qkv" : name.str();
+    Value index =
+        name == "A_log" || !(name == "q" || name == "k") ? head : keyHead();
+    Value offset =
+        axis ? mul(index, constant(cast<RankedTensorType>(type).getDimSize(0)))
+             : index;
+    if (packed && name != "q")
+      offset = add(offset, constant(heads.getKey() * layout.keyDim *
+                                    (name == "k" ? 1 : 2)));
+    if (hasRows(name))
+      offset = add(mul(row, args[argument + "_stride"]), offset);
+    if (axis)
+      return LoadOp::create(builder, loc, type, args[argument], offset);
+    Value scalar = memref::LoadOp::create(builder, loc, args[argument], offset);
+    return scalar.getType().isF32()
+               ? scalar
+               : arith::ExtFOp::create(builder, loc, type, scalar).getResult();
+  }
+
+  /// Clones the kernel's ops; returns its output, if it has one.
+  Value cloneBody(IRMapping &mapping) {
+    Block &body = source.getBody().front();
+    for (Operation &op : body.without_terminator())
+      builder.clone(op, mapping);
+    auto end = cast<ReturnOp>(body.getTerminator());
+    return end.getOutputs().empty() ? Value()
+                                    : mapping.lookup(end.getOutputs()[0]);
+  }
+
+  void finish(KernelOp kernel) {
+    builder.setInsertionPointToEnd(&kernel.getBody().front());
+    ReturnOp::create(builder, loc, ValueRange{});
+  }
+
+  KernelOp source;
+  HeadsAttr heads;
+  InputsAttr inputs;
+  SlotLayout layout;
+  OpBuilder builder;
+  Location loc;
+  MLIRContext *context;
+  std::vector<std::string> names;
+  SmallVector<Type> types;
+  std::map<std::string, Value> args;
+  Value row, head, slotNumber, header;
+};
+
+struct MaterializeFormatPass
+    : public decant::impl::MaterializeFormatBase<MaterializeFormatPass> {
+  void runOnOperation() override {
+    for (KernelOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
+      if (kernel.getBody().getNumArguments() == 0)
+        continue;
+      auto window =
+          dyn_cast<WindowType>(kernel.getBody().getArgument(0).getType());
+      if (!window)
+        continue;
+      const StringRef name = kernel.getSymName();
+      if (name == "step") {
+        FormatBuilder(kernel, window).buildStep();
+      } else if (name == "commit") {
+        FormatBuilder(kernel, window).buildCommit();
+      } else {
+        for (ElementType dense : {ElementType::F32, ElementType::BF16})
+          FormatBuilder(kernel, window).buildTransfer(dense);
+      }
+      kernel.erase();
+    }
+  }
+};
+
+} // namespace

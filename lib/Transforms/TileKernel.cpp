@@ -1,0 +1,319 @@
+//===- TileKernel.cpp - what does one lane hold? --------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// TileKernel: a block's work becomes the work of one of its lanes.
+// In:  kernels with #decant.layout and #decant.schedule.
+// Out: kernels of scf, vector, arith, math and memref ops, with `lanes`; of the
+//      decant dialect only kernel, block, lane, lane_reduce, barrier, scratch
+//      and return are left.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tiling/WindowTile.h"
+#include "decant/Compiler/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+#include <numeric>
+
+namespace decant {
+#define GEN_PASS_DEF_TILEKERNEL
+#include "decant/Compiler/Passes.h.inc"
+} // namespace decant
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+class KernelTiler {
+public:
+  KernelTiler(KernelOp source, TargetKind target)
+      : source(source), layout(fromAttr(*source.getLayout())),
+        schedule(fromAttr(*source.getSchedule())), target(target),
+        b(source.getLoc(), source) {}
+
+  LogicalResult run() {
+    auto kernel = KernelOp::create(
+        b, source.getSymName(), source.getArgNames(), HeadsAttr(), InputsAttr(),
+        FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
+        b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}));
+    Block &from = source.getBody().front();
+    Block *to = b.createBlock(&kernel.getBody());
+    for (BlockArgument argument : from.getArguments())
+      mapping.map(argument, to->addArgument(argument.getType(), b.getLoc()));
+    LaneTile lane(b, layout, schedule, target);
+    tile = &lane;
+    if (failed(tileBlock(from)))
+      return failure();
+    source.erase();
+    return success();
+  }
+
+private:
+  LogicalResult tileBlock(Block &block) {
+    for (Operation &op : block)
+      if (failed(tileOp(&op)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult tileOp(Operation *op) {
+    if (auto slot = dyn_cast<SlotOp>(op)) {
+      heads.try_emplace(slot.getResult(), *tile, lookup(slot.getPool()),
+                        lookup(slot.getOffset()));
+    } else if (auto load = dyn_cast<LoadOp>(op)) {
+      mapping.map(load.getResult(), tileLoad(load));
+    } else if (auto store = dyn_cast<StoreOp>(op)) {
+      tileStore(store);
+    } else if (auto scale = dyn_cast<ScaleOp>(op)) {
+      mapping.map(scale.getResult(), tile->scale(lookup(scale.getVector()),
+                                                 lookup(scale.getFactor())));
+    } else if (auto dot = dyn_cast<DotOp>(op)) {
+      mapping.map(dot.getResult(),
+                  tile->dot(lookup(dot.getLhs()), lookup(dot.getRhs()),
+                            *axisOf(dot.getLhs().getType())));
+    } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+      mapping.map(broadcast.getResult(),
+                  tile->splat(lookup(broadcast.getScalar()),
+                              tile->vectorOf(*axisOf(broadcast.getType()))));
+    } else if (auto read = dyn_cast<WindowReadOp>(op)) {
+      SmallVector<Value> vectors;
+      for (Value vector : read.getVectors())
+        vectors.push_back(lookup(vector));
+      mapping.map(
+          read.getResults(),
+          ValueRange(tileWindowRead(*tile, head(read.getStored()), vectors)));
+    } else if (auto append = dyn_cast<AppendOp>(op)) {
+      tileAppend(*tile, head(append.getStored()), updateOf(append));
+    } else if (auto fold = dyn_cast<FoldOp>(op)) {
+      tileFold(*tile, head(fold.getStored()), updateOf(fold));
+    } else if (auto fill = dyn_cast<FillOp>(op)) {
+      mapping.map(fill.getResult(),
+                  arith::IndexCastUIOp::create(
+                      b, b.getI64Type(), head(fill.getStored()).fill(*tile)));
+    } else if (auto pack = dyn_cast<PackOp>(op)) {
+      tilePack(*tile, head(pack.getSlot()), denseOf(pack));
+    } else if (auto unpack = dyn_cast<UnpackOp>(op)) {
+      tileUnpack(*tile, head(unpack.getSlot()), denseOf(unpack));
+    } else if (auto touch = dyn_cast<TouchHeaderOp>(op)) {
+      tileTouchHeader(touch);
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      return tileIf(branch);
+    } else {
+      return tileElementwise(op);
+    }
+    return success();
+  }
+
+  Value lookup(Value value) { return mapping.lookup(value); }
+  const StoredHead &head(Value slot) { return heads.find(slot)->second; }
+
+  template <typename Op> TokenUpdate updateOf(Op op) {
+    TokenUpdate update;
+    if (op.getKeyDecay())
+      update.keyDecay = lookup(op.getKeyDecay());
+    if (op.getValueDecay())
+      update.valueDecay = lookup(op.getValueDecay());
+    for (auto [key, value] : llvm::zip(op.getKeys(), op.getValues())) {
+      update.keys.push_back(lookup(key));
+      update.values.push_back(lookup(value));
+    }
+    return update;
+  }
+
+  template <typename Op> DenseState denseOf(Op op) {
+    return {lookup(op.getDense()), lookup(op.getOffset()),
+            lookup(op.getKeyStride()), lookup(op.getValueStride())};
+  }
+
+  LogicalResult tileIf(scf::IfOp branch) {
+    auto copy =
+        scf::IfOp::create(b, lookup(branch.getCondition()),
+                          /*withElseRegion=*/!branch.getElseRegion().empty());
+    auto tileRegion = [&](mlir::Region &from, mlir::Region &to) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&to.front());
+      for (Operation &op : from.front().without_terminator())
+        if (failed(tileOp(&op)))
+          return failure();
+      return success();
+    };
+    if (failed(tileRegion(branch.getThenRegion(), copy.getThenRegion())))
+      return failure();
+    return branch.getElseRegion().empty()
+               ? success()
+               : tileRegion(branch.getElseRegion(), copy.getElseRegion());
+  }
+
+  /// Arith and math ops work on a lane's elements as they did on the tensor's.
+  LogicalResult tileElementwise(Operation *op) {
+    auto laneType = [&](Type type) -> Type {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      auto axis =
+          tensor ? dyn_cast_or_null<AxisAttr>(tensor.getEncoding()) : nullptr;
+      return axis
+                 ? tile->vectorOf(axis.getAxis()).clone(tensor.getElementType())
+                 : type;
+    };
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      if (isa<RankedTensorType>(constant.getType())) {
+        auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+        if (!dense || !dense.isSplat())
+          return op->emitError(
+              "only a constant whose elements all are equal can "
+              "be spread over lanes");
+        auto type = cast<VectorType>(laneType(constant.getType()));
+        mapping.map(constant.getResult(),
+                    arith::ConstantOp::create(
+                        b, DenseElementsAttr::get(
+                               type, dense.getSplatValue<Attribute>())));
+        return success();
+      }
+    Operation *copy = b.clone(*op, mapping);
+    for (OpResult result : copy->getResults()) {
+      const Type type = laneType(result.getType());
+      if (isa<TensorType>(type))
+        return op->emitError("has a result that no lane can hold: ") << type;
+      result.setType(type);
+    }
+    return success();
+  }
+
+  //===--- inputs and outputs: real dims, no padding ----------------------===//
+
+  struct Part {
+    int64_t dim, width; // of the vector, of the lane's part
+    Value first;        // the lane's first element
+    bool padded, whole; // has padding; one lane holds everything
+  };
+  Part partOf(VectorAxis axis) {
+    const bool keys = axis == VectorAxis::Key;
+    const int64_t dim = keys ? layout.keyDim : layout.valueDim;
+    const int64_t padded = keys ? layout.paddedKey : layout.paddedValue;
+    const int64_t width = tile->vectorOf(axis).getDimSize(0);
+    return {dim, width, keys ? tile->firstKey : tile->firstValue, dim != padded,
+            width == padded};
+  }
+  static llvm::MaybeAlign alignOf(const Part &part, Type element) {
+    const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+    return llvm::MaybeAlign(
+        std::gcd(std::gcd(part.width, part.dim) * bytes, int64_t(16)));
+  }
+
+  Value tileLoad(LoadOp load) {
+    const Part part = partOf(*axisOf(load.getType()));
+    Value memref = lookup(load.getSource()), offset = lookup(load.getOffset());
+    const Type element = cast<MemRefType>(memref.getType()).getElementType();
+    if (!part.padded)
+      return tile->widen(vector::LoadOp::create(
+          b, VectorType::get({part.width}, element), memref,
+          ValueRange{tile->add(offset, part.first)}, false,
+          alignOf(part, element)));
+    if (part.whole) {
+      Value real = tile->widen(vector::LoadOp::create(
+          b, VectorType::get({part.dim}, element), memref, ValueRange{offset},
+          false, alignOf(part, element)));
+      return vector::InsertStridedSliceOp::create(
+          b, real, tile->zeros(tile->vectorOf(part.width)),
+          ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+    }
+    // Element by element, from inside the vector, zero beyond its end.
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < part.width; ++i) {
+      Value at = tile->add(part.first, tile->index(i));
+      Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
+                                           tile->index(part.dim));
+      Value safe = arith::MinUIOp::create(b, at, tile->index(part.dim - 1));
+      Value value = tile->widen(memref::LoadOp::create(
+          b, memref, ValueRange{tile->add(offset, safe)}));
+      elements.push_back(
+          arith::SelectOp::create(b, inside, value, tile->f32(0)));
+    }
+    return vector::FromElementsOp::create(b, tile->vectorOf(part.width),
+                                          elements);
+  }
+
+  void tileStore(StoreOp store) {
+    const VectorAxis axis = *axisOf(store.getVector().getType());
+    const Part part = partOf(axis);
+    Value vector = lookup(store.getVector());
+    Value memref = lookup(store.getTarget());
+    Value offset = lookup(store.getOffset());
+    const Type element = cast<MemRefType>(memref.getType()).getElementType();
+    Value owner = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq,
+        axis == VectorAxis::Key ? tile->valueLane : tile->keyLane,
+        tile->index(0));
+    tile->ifTrue(owner, [&] {
+      vector = tile->narrow(vector, toElementType(element));
+      if (part.padded && part.whole)
+        vector = vector::ExtractStridedSliceOp::create(
+            b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{part.dim},
+            ArrayRef<int64_t>{1});
+      if (!part.padded || part.whole) {
+        vector::StoreOp::create(b, vector, memref,
+                                ValueRange{tile->add(offset, part.first)},
+                                false, alignOf(part, element));
+        return;
+      }
+      for (int64_t i = 0; i < part.width; ++i) {
+        Value at = tile->add(part.first, tile->index(i));
+        Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
+                                             tile->index(part.dim));
+        tile->ifTrue(inside, [&] {
+          memref::StoreOp::create(b, tile->element(vector, i), memref,
+                                  ValueRange{tile->add(offset, at)});
+        });
+      }
+    });
+  }
+
+  /// Words of the header: version, fill, tokens. All heads count alike, so head
+  /// 0 speaks for the slot.
+  void tileTouchHeader(TouchHeaderOp touch) {
+    Value isFirst = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, lookup(touch.getHead()), tile->index(0));
+    tile->ifTrue(isFirst, [&] {
+      tile->onFirstLane([&] {
+        head(touch.getSlot())
+            .copyCursor(*tile, lookup(touch.getPool()),
+                        lookup(touch.getHeader()));
+      });
+    });
+  }
+
+  KernelOp source;
+  SlotLayout layout;
+  Schedule schedule;
+  TargetKind target;
+  ImplicitLocOpBuilder b;
+  IRMapping mapping;
+  LaneTile *tile = nullptr;
+  llvm::MapVector<Value, StoredHead> heads;
+};
+
+struct TileKernelPass : public decant::impl::TileKernelBase<TileKernelPass> {
+  void runOnOperation() override {
+    for (KernelOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
+      if (!kernel.getSchedule() || !kernel.getLayout()) {
+        kernel.emitError(
+            "has no #decant.schedule; decant-assign-schedule comes "
+            "before decant-tile-kernel");
+        return signalPassFailure();
+      }
+      const bool cpu = kernel.getTarget()->getName() == "x86-64";
+      if (failed(KernelTiler(kernel, cpu ? TargetKind::Cpu : TargetKind::Nvidia)
+                     .run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,266 @@
+//===- Encode.cpp - rows become codes and scales --------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// encodeRows: residual = rows - compensators; scales in the spec's order, each
+// fitted to the residual over the earlier ones; codes of the residual over all.
+// Everything old that is still needed (scales, compensators, records) was
+// copied before the first barrier, and a lane overwrites a code only after
+// reading it, so the head is encoded in place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compensators.h"
+#include "WindowTile.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// Below this a row of zeros would divide by zero (LeapQuant's kernels).
+constexpr double kScaleFloor = 1e-12;
+/// x + 1.5 * 2^23 has a spacing of 1: adding and subtracting it rounds to the
+/// nearest integer, ties to even, for |x| < 2^22.
+constexpr double kRoundMagic = 12582912;
+
+class Encoder {
+public:
+  Encoder(LaneTile &tile, const StoredHead &head, StateRows &rows)
+      : tile(tile), head(head), rows(rows), layout(tile.layout) {}
+
+  void run() {
+    if (layout.compensators > 0)
+      fitCompensators(tile, rows);
+    for (const ScaleSpec &scale : layout.scales)
+      fitScale(scale, &scale == &layout.scales.back());
+    storeCodes();
+    tile.barrier();
+    storeScales();
+    storeCompensators();
+  }
+
+private:
+  Value magnitude(Value x) { return math::AbsFOp::create(tile.b, x); }
+
+  /// s from the statistic of |E|, as it will be stored.
+  Value scaleFrom(const ScaleSpec &scale, Value statistic, int64_t elements,
+                  bool last) {
+    auto like = [&](double value) -> Value {
+      Value scalar = tile.f32(value);
+      auto type = dyn_cast<VectorType>(statistic.getType());
+      return type ? tile.splat(scalar, type) : scalar;
+    };
+    if (scale.fit == ScaleFit::SqrtMeanAbs) {
+      Value mean = tile.mul(statistic, like(1.0 / elements));
+      statistic = arith::MaximumFOp::create(
+          tile.b, math::SqrtOp::create(tile.b, mean), like(kScaleFloor));
+    } else if (last) {
+      statistic = tile.mul(statistic, like(1.0 / kInt8Max));
+    }
+    return tile.widen(tile.narrow(statistic, scale.type));
+  }
+
+  /// 1 / s, and 0 where s is 0: the codes of that line are 0.
+  Value inverse(Value scale) {
+    auto like = [&](double value) -> Value {
+      Value scalar = tile.f32(value);
+      auto type = dyn_cast<VectorType>(scale.getType());
+      return type ? tile.splat(scalar, type) : scalar;
+    };
+    Value positive = arith::CmpFOp::create(tile.b, arith::CmpFPredicate::OGT,
+                                           scale, like(0));
+    return arith::SelectOp::create(
+        tile.b, positive, arith::DivFOp::create(tile.b, like(1), scale),
+        like(0));
+  }
+
+  void fitScale(const ScaleSpec &scale, bool last) {
+    const ReduceKind kind =
+        scale.fit == ScaleFit::AbsMax ? ReduceKind::Max : ReduceKind::Add;
+    if (scale.axis == Axis::Key)
+      fitKeyScale(scale, kind, last);
+    else
+      fitValueScale(scale, kind, last);
+  }
+
+  void fitKeyScale(const ScaleSpec &scale, ReduceKind kind, bool last) {
+    keyScale = tile.scratch(1, layout.paddedKey);
+    keyInverse = tile.scratch(1, layout.paddedKey);
+    const int perRound = rows.rowsPerRound();
+    rows.forRounds(
+        Terms::All, {},
+        [&](Value row, ArrayRef<Value> state,
+            ValueRange) -> SmallVector<Value> {
+          SmallVector<Value> partial;
+          for (Value values : state)
+            partial.push_back(
+                tile.reduce(kind, tile.scale(magnitude(values), valueInverse)));
+          Value statistic = vector::FromElementsOp::create(
+              tile.b, tile.vectorOf(int64_t(perRound)), partial);
+          statistic = tile.laneReduce(kind, statistic, VectorAxis::Value);
+          Value fitted = scaleFrom(scale, statistic, layout.valueDim, last);
+          Value reciprocal = inverse(fitted);
+          Value owner = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
+                                              tile.valueLane, tile.index(0));
+          tile.ifTrue(owner, [&] {
+            tile.store(*keyScale, tile.index(0), row, fitted);
+            tile.store(*keyInverse, tile.index(0), row, reciprocal);
+          });
+          return {};
+        });
+    tile.barrier();
+  }
+
+  void fitValueScale(const ScaleSpec &scale, ReduceKind kind, bool last) {
+    Value statistic = rows.forRounds(
+        Terms::All, {tile.zeros(tile.valueType())},
+        [&](Value row, ArrayRef<Value> state, ValueRange carried) {
+          Value sum = carried[0];
+          for (auto [n, values] : llvm::enumerate(state)) {
+            Value x = tile.scale(magnitude(values), keyInverseAt(row, n));
+            if (kind == ReduceKind::Add)
+              sum = tile.add(sum, x);
+            else
+              sum = arith::MaxNumFOp::create(tile.b, sum, x);
+          }
+          return SmallVector<Value>{sum};
+        })[0];
+    statistic = tile.laneReduce(kind, statistic, VectorAxis::Key);
+    valueScale = scaleFrom(scale, statistic, layout.keyDim, last);
+    valueInverse = inverse(valueScale);
+  }
+
+  Value keyInverseAt(Value row, int n) {
+    if (!keyInverse)
+      return {};
+    return tile.loadScalar(*keyInverse, tile.index(0),
+                           tile.add(row, tile.index(n)));
+  }
+
+  void storeCodes() {
+    rows.forRounds(Terms::All, {},
+                   [&](Value row, ArrayRef<Value> state,
+                       ValueRange) -> SmallVector<Value> {
+                     for (auto [n, values] : llvm::enumerate(state)) {
+                       Value x = tile.scale(tile.scale(values, valueInverse),
+                                            keyInverseAt(row, n));
+                       if (layout.codes.type == ElementType::I8)
+                         x = roundToCode(x);
+                       tile.store(head.codes, tile.add(row, tile.index(n)),
+                                  tile.firstValue, x);
+                     }
+                     return {};
+                   });
+  }
+
+  Value roundToCode(Value x) {
+    const VectorType type = tile.valueType();
+    auto limit = [&](double value) {
+      return tile.splat(tile.f32(value), type);
+    };
+    x = arith::MinimumFOp::create(tile.b, x, limit(kInt8Max));
+    x = arith::MaximumFOp::create(tile.b, x, limit(-kInt8Max));
+    Value magic = limit(kRoundMagic);
+    return arith::SubFOp::create(tile.b, tile.add(x, magic), magic);
+  }
+
+  void storeScales() {
+    if (keyScale)
+      tile.storeAlong(
+          VectorAxis::Key, head.keyScale, tile.index(0),
+          tile.loadAlong(VectorAxis::Key, *keyScale, tile.index(0)));
+    if (valueScale)
+      tile.storeAlong(VectorAxis::Value, head.valueScale, tile.index(0),
+                      valueScale);
+  }
+
+  void storeCompensators() {
+    if (layout.compensators == 0)
+      return;
+    tile.loop(tile.index(0), tile.index(layout.compensators), 1, {},
+              [&](Value term, ValueRange) -> SmallVector<Value> {
+                Value key = arith::NegFOp::create(
+                    tile.b,
+                    tile.loadAlong(VectorAxis::Key, rows.termKeys, term));
+                tile.storeAlong(VectorAxis::Key, head.compKeys, term, key);
+                tile.storeAlong(
+                    VectorAxis::Value, head.compValues, term,
+                    tile.loadAlong(VectorAxis::Value, rows.termValues, term));
+                return {};
+              });
+  }
+
+  LaneTile &tile;
+  const StoredHead &head;
+  StateRows &rows;
+  const SlotLayout &layout;
+  std::optional<View> keyScale, keyInverse;
+  Value valueScale, valueInverse;
+};
+
+} // namespace
+
+void decant::encodeRows(LaneTile &tile, const StoredHead &head,
+                        StateRows &rows) {
+  Encoder(tile, head, rows).run();
+  head.setFill(tile, tile.index(0));
+}
+
+void decant::tileFold(LaneTile &tile, const StoredHead &head,
+                      const TokenUpdate &update) {
+  StateRows rows(tile, head, update);
+  encodeRows(tile, head, rows);
+  if (tile.layout.window == 1)
+    head.addToken(tile);
+}
+
+void decant::tilePack(LaneTile &tile, const StoredHead &head,
+                      const DenseState &dense) {
+  StateRows rows(tile, dense);
+  encodeRows(tile, head, rows);
+  head.clearTokens(tile);
+}
+
+void decant::tileUnpack(LaneTile &tile, const StoredHead &head,
+                        const DenseState &dense) {
+  StateRows rows(tile, head, {});
+  View staging = tile.scratch(tile.schedule.keyLanes, tile.layout.paddedValue);
+  rows.forRounds(
+      Terms::Old, {},
+      [&](Value row, ArrayRef<Value> state, ValueRange) -> SmallVector<Value> {
+        for (auto [n, values] : llvm::enumerate(state)) {
+          Value key = tile.add(row, tile.index(n));
+          tile.store(staging, tile.keyLane, tile.firstValue, values);
+          Value start = tile.add(dense.offset, tile.mul(key, dense.keyStride));
+          Value inside =
+              arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult, key,
+                                    tile.index(tile.layout.keyDim));
+          Value columns = tile.add(tile.firstValue,
+                                   tile.index(tile.schedule.valuesPerLane));
+          Value end = arith::MinUIOp::create(tile.b, columns,
+                                             tile.index(tile.layout.valueDim));
+          tile.ifTrue(inside, [&] {
+            tile.loop(tile.firstValue, end, 1, {},
+                      [&](Value column, ValueRange) -> SmallVector<Value> {
+                        Value element =
+                            tile.loadScalar(staging, tile.keyLane, column);
+                        Value at = tile.add(
+                            start, tile.mul(column, dense.valueStride));
+                        auto type = cast<MemRefType>(dense.memref.getType());
+                        memref::StoreOp::create(
+                            tile.b,
+                            tile.narrow(element,
+                                        toElementType(type.getElementType())),
+                            dense.memref, ValueRange{at});
+                        return {};
+                      });
+          });
+        }
+        return {};
+      });
+}

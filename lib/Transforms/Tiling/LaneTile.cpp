@@ -1,0 +1,259 @@
+//===- LaneTile.cpp - what one lane holds, and how to say it in IR --------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneTile.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+constexpr int64_t kMaxAlign = 16;
+
+/// The largest power of two, up to 16, that divides `bytes`.
+int64_t alignOf(int64_t bytes) { return std::gcd(bytes, kMaxAlign); }
+
+} // namespace
+
+LaneTile::LaneTile(ImplicitLocOpBuilder &builder, const SlotLayout &layout,
+                   const Schedule &schedule, TargetKind target)
+    : b(builder), layout(layout), schedule(schedule) {
+  if (target == TargetKind::Nvidia)
+    scratchSpace = gpu::AddressSpaceAttr::get(builder.getContext(),
+                                              gpu::AddressSpace::Workgroup);
+  auto lane = [&](VectorAxis axis) -> Value {
+    return LaneOp::create(b, b.getIndexType(),
+                          AxisAttr::get(b.getContext(), axis));
+  };
+  keyLane = lane(VectorAxis::Key);
+  valueLane = lane(VectorAxis::Value);
+  firstKey = mul(keyLane, index(schedule.keysPerLane));
+  firstValue = mul(valueLane, index(schedule.valuesPerLane));
+}
+
+VectorType LaneTile::keyType() const { return vectorOf(VectorAxis::Key); }
+VectorType LaneTile::valueType() const { return vectorOf(VectorAxis::Value); }
+
+VectorType LaneTile::vectorOf(VectorAxis axis) const {
+  return vectorOf(int64_t(axis == VectorAxis::Key ? schedule.keysPerLane
+                                                  : schedule.valuesPerLane));
+}
+
+VectorType LaneTile::vectorOf(int64_t width) const {
+  return VectorType::get({width}, b.getF32Type());
+}
+
+Value LaneTile::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value LaneTile::f32(double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+Value LaneTile::splat(Value scalar, VectorType type) {
+  return vector::BroadcastOp::create(b, type, scalar);
+}
+
+Value LaneTile::zeros(VectorType type) {
+  return arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type)));
+}
+
+Value LaneTile::add(Value x, Value y) {
+  if (x.getType().isIndex())
+    return arith::AddIOp::create(b, x, y);
+  return arith::AddFOp::create(b, x, y);
+}
+
+Value LaneTile::mul(Value x, Value y) {
+  if (x.getType().isIndex())
+    return arith::MulIOp::create(b, x, y);
+  return arith::MulFOp::create(b, x, y);
+}
+
+Value LaneTile::scale(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  if (auto type = dyn_cast<VectorType>(x.getType());
+      type && !isa<VectorType>(y.getType()))
+    y = splat(y, type);
+  else if (auto type = dyn_cast<VectorType>(y.getType());
+           type && !isa<VectorType>(x.getType()))
+    x = splat(x, type);
+  return mul(x, y);
+}
+
+Value LaneTile::fma(Value x, Value y, Value z) {
+  return vector::FMAOp::create(b, x, y, z);
+}
+
+Value LaneTile::element(Value vector, int64_t i) {
+  return vector::ExtractOp::create(b, vector, i);
+}
+
+Value LaneTile::reduce(ReduceKind kind, Value vector) {
+  if (kind == ReduceKind::Max)
+    return vector::ReductionOp::create(b, vector::CombiningKind::MAXNUMF,
+                                       vector);
+  // Any order of additions will do: a tree instead of a chain.
+  return vector::ReductionOp::create(b, vector::CombiningKind::ADD, vector,
+                                     arith::FastMathFlags::reassoc);
+}
+
+Value LaneTile::laneReduce(ReduceKind kind, Value value, VectorAxis axis) {
+  return LaneReduceOp::create(b, value.getType(), kind, value,
+                              AxisAttr::get(b.getContext(), axis));
+}
+
+Value LaneTile::dot(Value x, Value y, VectorAxis axis) {
+  return laneReduce(ReduceKind::Add, reduce(ReduceKind::Add, mul(x, y)), axis);
+}
+
+View LaneTile::view(Value pool, Value offset, const Region &region) {
+  auto source = cast<MemRefType>(pool.getType());
+  auto type = MemRefType::get(
+      {region.count, region.width}, toType(b.getContext(), region.type),
+      MemRefLayoutAttrInterface(), source.getMemorySpace());
+  Value shift = add(offset, index(region.offset));
+  return {memref::ViewOp::create(b, type, pool, shift, ValueRange{}),
+          region.type, region.width};
+}
+
+View LaneTile::scratch(int64_t count, int64_t width) {
+  auto type = MemRefType::get({count, width}, b.getF32Type(),
+                              MemRefLayoutAttrInterface(), scratchSpace);
+  return {ScratchOp::create(b, type), ElementType::F32, width};
+}
+
+void LaneTile::barrier() { BarrierOp::create(b); }
+
+Value LaneTile::widen(Value x) {
+  Type element = getElementTypeOrSelf(x.getType());
+  if (element.isF32())
+    return x;
+  Type type = b.getF32Type();
+  if (auto vector = dyn_cast<VectorType>(x.getType()))
+    type = vector.clone(type);
+  if (element.isInteger())
+    return arith::SIToFPOp::create(b, type, x);
+  return arith::ExtFOp::create(b, type, x);
+}
+
+Value LaneTile::narrow(Value x, ElementType element) {
+  if (element == ElementType::F32)
+    return x;
+  Type type = toType(b.getContext(), element);
+  auto vector = dyn_cast<VectorType>(x.getType());
+  auto limit = [&](double value) {
+    return vector ? splat(f32(value), vector) : f32(value);
+  };
+  if (vector)
+    type = vector.clone(type);
+  if (element == ElementType::I8) // the caller has rounded and clamped
+    return arith::FPToSIOp::create(b, type, x);
+  if (element == ElementType::F16) {
+    constexpr double kMaxF16 = 65504; // saturate: inf would poison the slot
+    x = arith::MinimumFOp::create(b, x, limit(kMaxF16));
+    x = arith::MaximumFOp::create(b, x, limit(-kMaxF16));
+  }
+  return arith::TruncFOp::create(b, type, x);
+}
+
+Value LaneTile::load(const View &view, Value row, Value column, int64_t width) {
+  const int64_t bytes = elementBytes(view.type);
+  const int64_t align = alignOf(std::gcd(width * bytes, view.width * bytes));
+  auto type = VectorType::get({width}, toType(b.getContext(), view.type));
+  return widen(vector::LoadOp::create(b, type, view.memref,
+                                      ValueRange{row, column}, false,
+                                      llvm::MaybeAlign(align)));
+}
+
+Value LaneTile::loadScalar(const View &view, Value row, Value column) {
+  return widen(memref::LoadOp::create(b, view.memref, ValueRange{row, column}));
+}
+
+void LaneTile::store(const View &view, Value row, Value column, Value vector) {
+  const int64_t bytes = elementBytes(view.type);
+  const int64_t width = cast<VectorType>(vector.getType()).getDimSize(0);
+  const int64_t align = alignOf(std::gcd(width * bytes, view.width * bytes));
+  vector::StoreOp::create(b, narrow(vector, view.type), view.memref,
+                          ValueRange{row, column}, false,
+                          llvm::MaybeAlign(align));
+}
+
+void LaneTile::storeScalar(const View &view, Value row, Value column,
+                           Value scalar) {
+  memref::StoreOp::create(b, narrow(scalar, view.type), view.memref,
+                          ValueRange{row, column});
+}
+
+Value LaneTile::loadAlong(VectorAxis axis, const View &view, Value row) {
+  return load(view, row, axis == VectorAxis::Key ? firstKey : firstValue,
+              vectorOf(axis).getDimSize(0));
+}
+
+void LaneTile::storeAlong(VectorAxis axis, const View &view, Value row,
+                          Value vector) {
+  const bool keys = axis == VectorAxis::Key;
+  // Lanes that differ along the other axis hold the same elements.
+  Value owner = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                      keys ? valueLane : keyLane, index(0));
+  ifTrue(owner,
+         [&] { store(view, row, keys ? firstKey : firstValue, vector); });
+}
+
+Value LaneTile::loadDecay(DecayShape shape, VectorAxis axis, const View &view,
+                          Value row) {
+  switch (shape) {
+  case DecayShape::None:
+    return {};
+  case DecayShape::Scalar:
+    return loadScalar(view, row, index(0));
+  case DecayShape::Vector:
+    return loadAlong(axis, view, row);
+  }
+  llvm_unreachable("a decay shape without a load");
+}
+
+void LaneTile::storeDecay(DecayShape shape, VectorAxis axis, const View &view,
+                          Value row, Value decay) {
+  if (shape == DecayShape::Scalar)
+    onFirstLane([&] { storeScalar(view, row, index(0), decay); });
+  else if (shape == DecayShape::Vector)
+    storeAlong(axis, view, row, decay);
+}
+
+void LaneTile::ifTrue(Value condition, Body body) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  body();
+}
+
+void LaneTile::onFirstLane(Body body) {
+  Value sum = add(keyLane, valueLane);
+  ifTrue(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, sum, index(0)),
+         body);
+}
+
+SmallVector<Value> LaneTile::loop(Value begin, Value end, int64_t step,
+                                  ArrayRef<Value> initial, LoopBody body) {
+  auto loop = scf::ForOp::create(b, begin, end, index(step), initial);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> carried =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  // A loop that carries nothing already has its terminator.
+  if (!initial.empty())
+    scf::YieldOp::create(b, carried);
+  return SmallVector<Value>(loop.getResults());
+}

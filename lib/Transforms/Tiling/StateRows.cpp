@@ -1,0 +1,184 @@
+//===- StateRows.cpp - the state's rows, rebuilt when they are needed -----===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StateRows.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// Values of rebuilt rows that a lane holds at once, in registers.
+constexpr int kRowValues = 64;
+constexpr int kMaxRowsPerRound = 4;
+/// Columns of a fit that share one pass over the rows.
+constexpr int kMaxTermsPerRound = 4;
+
+} // namespace
+
+void StateRows::chooseRounds() {
+  const Schedule &schedule = tile.schedule;
+  for (int rows = kMaxRowsPerRound; rows > 1; rows /= 2)
+    if (schedule.keysPerLane % rows == 0 &&
+        rows * schedule.valuesPerLane <= kRowValues) {
+      perRound = rows;
+      break;
+    }
+  const int terms = tile.layout.compensators;
+  chunk = std::clamp(terms, 1, kMaxTermsPerRound);
+  padded = (terms + chunk - 1) / chunk * chunk;
+}
+
+StateRows::StateRows(LaneTile &tile, const StoredHead &head,
+                     const TokenUpdate &update)
+    : tile(tile), codes(head.codes) {
+  chooseRounds();
+  const SlotLayout &layout = tile.layout;
+  const int compensators = layout.compensators;
+  const int records = layout.window > 1 ? layout.window * layout.record.writes
+                                        : int(update.keys.size());
+  const int capacity = std::max(1, padded + compensators + records);
+  termKeys = tile.scratch(capacity, layout.paddedKey);
+  termValues = tile.scratch(capacity, layout.paddedValue);
+  rowScale = tile.scratch(1, layout.paddedKey);
+
+  const WindowStart window = head.start(tile);
+  Value keyDecay = tile.scale(window.keyDecay, update.keyDecay);
+  Value valueDecay = tile.scale(window.valueDecay, update.valueDecay);
+
+  auto setTerm = [&](Value term, Value key, Value value) {
+    tile.storeAlong(VectorAxis::Key, termKeys, term, key);
+    tile.storeAlong(VectorAxis::Value, termValues, term, value);
+  };
+  if (compensators > 0)
+    tile.loop(
+        tile.index(0), tile.index(compensators), 1, {},
+        [&](Value term, ValueRange) -> SmallVector<Value> {
+          Value key = tile.loadAlong(VectorAxis::Key, head.compKeys, term);
+          Value value =
+              tile.loadAlong(VectorAxis::Value, head.compValues, term);
+          setTerm(tile.add(term, tile.index(padded)), tile.scale(key, keyDecay),
+                  tile.scale(value, valueDecay));
+          return {};
+        });
+  const int first = padded + compensators;
+  if (layout.window > 1) {
+    head.forRecords(tile, window.fill, {},
+                    [&](Value record, Value key, Value value,
+                        ValueRange) -> SmallVector<Value> {
+                      setTerm(tile.add(record, tile.index(first)), key, value);
+                      return {};
+                    });
+    end = tile.add(tile.mul(window.fill, tile.index(layout.record.writes)),
+                   tile.index(first));
+  } else {
+    for (auto [n, key, value] : llvm::enumerate(update.keys, update.values))
+      setTerm(tile.index(first + n), key, value);
+    end = tile.index(first + records);
+  }
+
+  Value rows = keyDecay;
+  if (!layout.keyScale.empty())
+    rows = tile.scale(
+        rows, tile.loadAlong(VectorAxis::Key, head.keyScale, tile.index(0)));
+  if (!rows)
+    rows = tile.f32(1);
+  if (!isa<VectorType>(rows.getType()))
+    rows = tile.splat(rows, tile.keyType());
+  tile.storeAlong(VectorAxis::Key, rowScale, tile.index(0), rows);
+  columnScale = valueDecay;
+  if (!layout.valueScale.empty())
+    columnScale =
+        tile.scale(columnScale, tile.loadAlong(VectorAxis::Value,
+                                               head.valueScale, tile.index(0)));
+  tile.barrier();
+}
+
+StateRows::StateRows(LaneTile &tile, const DenseState &dense)
+    : tile(tile), dense(dense) {
+  chooseRounds();
+  const SlotLayout &layout = tile.layout;
+  termKeys = tile.scratch(std::max(1, padded), layout.paddedKey);
+  termValues = tile.scratch(std::max(1, padded), layout.paddedValue);
+  staging = tile.scratch(tile.schedule.keyLanes, layout.paddedValue);
+  end = tile.index(padded);
+}
+
+/// Element-wise, since the strides are the caller's; rows and columns beyond
+/// the state's dims are zero.
+SmallVector<Value> StateRows::denseRows(Value row) {
+  LaneTile &t = tile;
+  SmallVector<Value> rows;
+  Value last = t.index(t.layout.keyDim - 1);
+  for (int n = 0; n < perRound; ++n) {
+    Value key = t.add(row, t.index(n));
+    Value safe = arith::MinUIOp::create(t.b, key, last);
+    Value start = t.add(dense->offset, t.mul(safe, dense->keyStride));
+    Value columns = t.add(t.firstValue, t.index(t.schedule.valuesPerLane));
+    t.loop(
+        t.firstValue, columns, 1, {},
+        [&](Value column, ValueRange) -> SmallVector<Value> {
+          Value inside = arith::AndIOp::create(
+              t.b,
+              arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, column,
+                                    t.index(t.layout.valueDim)),
+              arith::CmpIOp::create(t.b, arith::CmpIPredicate::ule, key, last));
+          Value bounded = arith::MinUIOp::create(
+              t.b, column, t.index(t.layout.valueDim - 1));
+          Value at = t.add(start, t.mul(bounded, dense->valueStride));
+          Value element = t.widen(
+              memref::LoadOp::create(t.b, dense->memref, ValueRange{at}));
+          t.storeScalar(
+              staging, t.keyLane, column,
+              arith::SelectOp::create(t.b, inside, element, t.f32(0)));
+          return {};
+        });
+    rows.push_back(
+        t.load(staging, t.keyLane, t.firstValue, t.schedule.valuesPerLane));
+  }
+  return rows;
+}
+
+SmallVector<Value> StateRows::rebuild(Value row, Terms terms) {
+  LaneTile &t = tile;
+  const VectorType type = t.valueType();
+  SmallVector<Value> rows;
+  if (dense) {
+    rows = denseRows(row);
+    if (terms == Terms::Old || padded == 0)
+      return rows;
+  } else {
+    for (int n = 0; n < perRound; ++n) {
+      Value at = t.add(row, t.index(n));
+      Value values = t.load(codes, at, t.firstValue, t.schedule.valuesPerLane);
+      Value scale = t.loadScalar(rowScale, t.index(0), at);
+      rows.push_back(t.scale(t.scale(values, columnScale), scale));
+    }
+  }
+  Value begin = t.index(terms == Terms::All ? 0 : padded);
+  return t.loop(begin, end, 1, rows, [&](Value term, ValueRange carried) {
+    Value value = t.loadAlong(VectorAxis::Value, termValues, term);
+    Value keys = t.load(termKeys, term, row, perRound);
+    SmallVector<Value> sums;
+    for (int n = 0; n < perRound; ++n)
+      sums.push_back(
+          t.fma(t.splat(t.element(keys, n), type), value, carried[n]));
+    return sums;
+  });
+}
+
+SmallVector<Value> StateRows::forRounds(Terms terms, ArrayRef<Value> initial,
+                                        RoundBody body) {
+  Value last = tile.add(tile.firstKey, tile.index(tile.schedule.keysPerLane));
+  return tile.loop(tile.firstKey, last, perRound, initial,
+                   [&](Value row, ValueRange carried) {
+                     return body(row, rebuild(row, terms), carried);
+                   });
+}

@@ -1,0 +1,178 @@
+//===- StoredHead.cpp - one head's bytes, seen from a lane ----------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StoredHead.h"
+
+using namespace mlir;
+using namespace decant;
+
+StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset) {
+  const SlotLayout &layout = tile.layout;
+  auto open = [&](View &view, const Region &region) {
+    if (!region.empty())
+      view = tile.view(pool, offset, region);
+  };
+  open(codes, layout.codes);
+  open(keyScale, layout.keyScale);
+  open(valueScale, layout.valueScale);
+  open(compKeys, layout.compKeys);
+  open(compValues, layout.compValues);
+  open(totalKeyDecay, layout.totalKeyDecay);
+  open(totalValueDecay, layout.totalValueDecay);
+  open(recordKeyDecay, layout.recordKeyDecay);
+  open(recordValueDecay, layout.recordValueDecay);
+  open(recordKeys, layout.recordKeys);
+  open(recordValues, layout.recordValues);
+
+  auto space = cast<MemRefType>(pool.getType()).getMemorySpace();
+  Value shift = tile.add(offset, tile.index(layout.cursor.offset));
+  auto cursor = [&](Type type, int64_t count) -> Value {
+    return memref::ViewOp::create(
+        tile.b,
+        MemRefType::get({1, count}, type, MemRefLayoutAttrInterface(), space),
+        pool, shift, ValueRange{});
+  };
+  words = cursor(tile.b.getI32Type(), 4);
+  tokens = cursor(tile.b.getI64Type(), 2);
+}
+
+Value StoredHead::fill(LaneTile &tile) const {
+  Value word = memref::LoadOp::create(tile.b, words,
+                                      ValueRange{tile.index(0), tile.index(0)});
+  return arith::IndexCastUIOp::create(tile.b, tile.b.getIndexType(), word);
+}
+
+void StoredHead::setFill(LaneTile &tile, Value fill) const {
+  tile.onFirstLane([&] {
+    Value word =
+        arith::IndexCastUIOp::create(tile.b, tile.b.getI32Type(), fill);
+    memref::StoreOp::create(tile.b, word, words,
+                            ValueRange{tile.index(0), tile.index(0)});
+  });
+}
+
+void StoredHead::addToken(LaneTile &tile) const {
+  tile.onFirstLane([&] {
+    const Value at[] = {tile.index(0), tile.index(1)};
+    Value count = memref::LoadOp::create(tile.b, tokens, at);
+    Value one = arith::ConstantIntOp::create(tile.b, 1, 64);
+    memref::StoreOp::create(tile.b, arith::AddIOp::create(tile.b, count, one),
+                            tokens, at);
+  });
+}
+
+void StoredHead::clearTokens(LaneTile &tile) const {
+  tile.onFirstLane([&] {
+    memref::StoreOp::create(tile.b, arith::ConstantIntOp::create(tile.b, 0, 64),
+                            tokens, ValueRange{tile.index(0), tile.index(1)});
+  });
+}
+
+void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header) const {
+  auto space = cast<MemRefType>(pool.getType()).getMemorySpace();
+  auto open = [&](Type type, int64_t count) -> Value {
+    return memref::ViewOp::create(
+        tile.b,
+        MemRefType::get({1, count}, type, MemRefLayoutAttrInterface(), space),
+        pool, header, ValueRange{});
+  };
+  auto copy = [&](Value from, Value to, int64_t word) {
+    const Value at[] = {tile.index(0), tile.index(word)};
+    memref::StoreOp::create(tile.b, memref::LoadOp::create(tile.b, from, at),
+                            to, at);
+  };
+  Value headerWords = open(tile.b.getI32Type(), 4);
+  memref::StoreOp::create(
+      tile.b, arith::ConstantIntOp::create(tile.b, kSlotVersion, 32),
+      headerWords, ValueRange{tile.index(0), tile.index(0)});
+  Value fillWord = memref::LoadOp::create(
+      tile.b, words, ValueRange{tile.index(0), tile.index(0)});
+  memref::StoreOp::create(tile.b, fillWord, headerWords,
+                          ValueRange{tile.index(0), tile.index(1)});
+  copy(tokens, open(tile.b.getI64Type(), 2), 1);
+}
+
+WindowStart StoredHead::start(LaneTile &tile) const {
+  WindowStart window;
+  const SlotLayout &layout = tile.layout;
+  if (layout.window == 1) {
+    window.fill = tile.index(0);
+    return window;
+  }
+  window.fill = fill(tile);
+  Value empty = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
+                                      window.fill, tile.index(0));
+  auto total = [&](DecayShape shape, VectorAxis axis,
+                   const View &view) -> Value {
+    Value stored = tile.loadDecay(shape, axis, view, tile.index(0));
+    if (!stored)
+      return {};
+    Value one = tile.f32(1);
+    if (auto type = dyn_cast<VectorType>(stored.getType()))
+      one = tile.splat(one, type);
+    return arith::SelectOp::create(tile.b, empty, one, stored);
+  };
+  window.keyDecay =
+      total(layout.record.keyDecay, VectorAxis::Key, totalKeyDecay);
+  window.valueDecay =
+      total(layout.record.valueDecay, VectorAxis::Value, totalValueDecay);
+  return window;
+}
+
+SmallVector<Value> StoredHead::forRecords(LaneTile &tile, Value fill,
+                                          ArrayRef<Value> initial,
+                                          RecordBody body) const {
+  const RecordShape &shape = tile.layout.record;
+  // The decay since the record: nothing has decayed the newest one.
+  auto one = [&](DecayShape decay, VectorAxis axis) -> Value {
+    if (decay == DecayShape::None)
+      return {};
+    Value scalar = tile.f32(1);
+    return decay == DecayShape::Scalar
+               ? scalar
+               : tile.splat(scalar, tile.vectorOf(axis));
+  };
+  SmallVector<Value> carried(initial);
+  const Value keyOne = one(shape.keyDecay, VectorAxis::Key);
+  const Value valueOne = one(shape.valueDecay, VectorAxis::Value);
+  for (Value decay : {keyOne, valueOne})
+    if (decay)
+      carried.push_back(decay);
+
+  SmallVector<Value> results = tile.loop(
+      tile.index(0), fill, 1, carried, [&](Value age, ValueRange arguments) {
+        SmallVector<Value> state(arguments.take_front(initial.size()));
+        ValueRange decays = arguments.drop_front(initial.size());
+        Value keyDecay = keyOne ? decays.front() : Value();
+        Value valueDecay = valueOne ? decays.back() : Value();
+        Value newest = arith::SubIOp::create(tile.b, fill, tile.index(1));
+        Value token = arith::SubIOp::create(tile.b, newest, age);
+        Value first = tile.mul(token, tile.index(shape.writes));
+        for (int n = 0; n < shape.writes; ++n) {
+          Value record = tile.add(first, tile.index(n));
+          Value key = tile.scale(
+              tile.loadAlong(VectorAxis::Key, recordKeys, record), keyDecay);
+          Value value = tile.scale(
+              tile.loadAlong(VectorAxis::Value, recordValues, record),
+              valueDecay);
+          state = body(record, key, value, state);
+        }
+        // Older records are under this token's decay, too.
+        if (keyDecay)
+          state.push_back(
+              tile.mul(keyDecay, tile.loadDecay(shape.keyDecay, VectorAxis::Key,
+                                                recordKeyDecay, token)));
+        if (valueDecay)
+          state.push_back(tile.mul(
+              valueDecay, tile.loadDecay(shape.valueDecay, VectorAxis::Value,
+                                         recordValueDecay, token)));
+        return state;
+      });
+  results.resize(initial.size());
+  return results;
+}

@@ -1,0 +1,58 @@
+//===- StoredHead.h - one head's bytes, seen from a lane --------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TRANSFORMS_TILING_STOREDHEAD_H
+#define DECANT_TRANSFORMS_TILING_STOREDHEAD_H
+
+#include "LaneTile.h"
+
+namespace decant {
+
+/// The window as it was when the kernel began: fill and total decays.
+struct WindowStart {
+  mlir::Value fill;                 // index
+  mlir::Value keyDecay, valueDecay; // null: none
+};
+
+/// Views of all regions of a head; those that the layout lacks are never used.
+struct StoredHead {
+  /// `pool` is the slots' memory, `offset` the head's first byte.
+  StoredHead(LaneTile &tile, mlir::Value pool, mlir::Value offset);
+
+  mlir::Value fill(LaneTile &tile) const; // index
+  void setFill(LaneTile &tile, mlir::Value fill) const;
+  void addToken(LaneTile &tile) const;
+  void clearTokens(LaneTile &tile) const;
+  /// Writes version, fill and tokens to the slot's header, for hosts to read.
+  void copyCursor(LaneTile &tile, mlir::Value pool, mlir::Value header) const;
+
+  /// Loads fill and total decays. An empty window's total decay is 1 whatever
+  /// the bytes say: all-zero bytes are an empty sequence.
+  WindowStart start(LaneTile &tile) const;
+
+  /// Walks the records from the newest to the oldest. `body` gets each record's
+  /// index and vectors, already under the decays of the tokens since, and what
+  /// the loop carries.
+  using RecordBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value record, mlir::Value key, mlir::Value value,
+      mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value> forRecords(LaneTile &tile, mlir::Value fill,
+                                            llvm::ArrayRef<mlir::Value> initial,
+                                            RecordBody body) const;
+
+  View codes, keyScale, valueScale, compKeys, compValues;
+  View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;
+  View recordKeys, recordValues;
+
+private:
+  mlir::Value words;  // memref<1x4xi32> of the cursor
+  mlir::Value tokens; // memref<1x2xi64> of the cursor
+};
+
+} // namespace decant
+
+#endif // DECANT_TRANSFORMS_TILING_STOREDHEAD_H

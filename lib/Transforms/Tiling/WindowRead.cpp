@@ -1,0 +1,122 @@
+//===- WindowRead.cpp - S^T x without rebuilding S ------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// S^T x = Pv o (Cv o (codes^T (Ck o Pk o x)) + sum_r b_r (a_r . (Pk o x)))
+//         + sum_j (wv_j o u_j) ((wk_j o k_j) . x)
+// with the scales Ck, Cv of the codes and the total decays Pk, Pv: everything
+// on the key axis is folded into x once, everything on the value axis is
+// applied to the sum, and one pass over the codes serves all vectors (research:
+// LeapQuant eq. 9 and 10).
+//
+//===----------------------------------------------------------------------===//
+
+#include "WindowTile.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// codes^T x_c over the lane's own rows.
+SmallVector<Value> codesProduct(LaneTile &tile, const View &codes,
+                                ArrayRef<Value> vectors) {
+  const VectorType type = tile.valueType();
+  SmallVector<Value> sums(vectors.size(), tile.zeros(type));
+  auto addRow = [&](Value row, llvm::function_ref<Value(size_t)> weight) {
+    Value values = tile.load(codes, row, tile.firstValue, type.getDimSize(0));
+    for (size_t c = 0; c < sums.size(); ++c)
+      sums[c] = tile.fma(tile.splat(weight(c), type), values, sums[c]);
+  };
+  if (tile.schedule.rows == RowLoop::Unrolled) {
+    for (int i = 0; i < tile.schedule.keysPerLane; ++i)
+      addRow(tile.add(tile.firstKey, tile.index(i)),
+             [&](size_t c) { return tile.element(vectors[c], i); });
+    return sums;
+  }
+  // A rolled loop indexes its weights, so they have to be in memory.
+  View weights = tile.scratch(vectors.size(), tile.layout.paddedKey);
+  for (auto [c, vector] : llvm::enumerate(vectors))
+    tile.storeAlong(VectorAxis::Key, weights, tile.index(c), vector);
+  tile.barrier();
+  Value end = tile.add(tile.firstKey, tile.index(tile.schedule.keysPerLane));
+  return tile.loop(tile.firstKey, end, 1, sums,
+                   [&](Value row, ValueRange carried) {
+                     sums.assign(carried.begin(), carried.end());
+                     addRow(row, [&](size_t c) {
+                       return tile.loadScalar(weights, tile.index(c), row);
+                     });
+                     return sums;
+                   });
+}
+
+/// key . x_c for every c, over the whole key axis: one reduction for all.
+SmallVector<Value> scores(LaneTile &tile, Value key, ArrayRef<Value> vectors) {
+  SmallVector<Value> partial;
+  for (Value vector : vectors)
+    partial.push_back(tile.reduce(ReduceKind::Add, tile.mul(key, vector)));
+  Value packed = vector::FromElementsOp::create(
+      tile.b, tile.vectorOf(int64_t(vectors.size())), partial);
+  packed = tile.laneReduce(ReduceKind::Add, packed, VectorAxis::Key);
+  for (size_t c = 0; c < vectors.size(); ++c)
+    partial[c] = tile.element(packed, c);
+  return partial;
+}
+
+} // namespace
+
+SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
+                                          const StoredHead &head,
+                                          ArrayRef<Value> vectors) {
+  const SlotLayout &layout = tile.layout;
+  const WindowStart window = head.start(tile);
+  const VectorType valueType = tile.valueType();
+
+  SmallVector<Value> decayed, folded;
+  Value keyScale, valueScale;
+  if (!layout.keyScale.empty())
+    keyScale = tile.loadAlong(VectorAxis::Key, head.keyScale, tile.index(0));
+  if (!layout.valueScale.empty())
+    valueScale =
+        tile.loadAlong(VectorAxis::Value, head.valueScale, tile.index(0));
+  for (Value vector : vectors) {
+    decayed.push_back(tile.scale(vector, window.keyDecay));
+    folded.push_back(tile.scale(decayed.back(), keyScale));
+  }
+  SmallVector<Value> results = codesProduct(tile, head.codes, folded);
+  for (Value &result : results)
+    result = tile.scale(
+        tile.laneReduce(ReduceKind::Add, result, VectorAxis::Key), valueScale);
+
+  auto addTerm = [&](Value key, Value value, ArrayRef<Value> operands) {
+    SmallVector<Value> weights = scores(tile, key, operands);
+    for (size_t c = 0; c < results.size(); ++c)
+      results[c] =
+          tile.fma(tile.splat(weights[c], valueType), value, results[c]);
+  };
+  if (layout.compensators > 0)
+    results = tile.loop(
+        tile.index(0), tile.index(layout.compensators), 1, results,
+        [&](Value term, ValueRange carried) {
+          results.assign(carried.begin(), carried.end());
+          addTerm(tile.loadAlong(VectorAxis::Key, head.compKeys, term),
+                  tile.loadAlong(VectorAxis::Value, head.compValues, term),
+                  decayed);
+          return results;
+        });
+  for (Value &result : results)
+    result = tile.scale(result, window.valueDecay);
+  if (layout.window == 1)
+    return results;
+  return head.forRecords(
+      tile, window.fill, results,
+      [&](Value, Value key, Value value, ValueRange carried) {
+        results.assign(carried.begin(), carried.end());
+        addTerm(key, value, vectors);
+        return results;
+      });
+}

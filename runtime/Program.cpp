@@ -1,0 +1,295 @@
+//===- Program.cpp - calls of a layer's kernels ---------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "decant/Runtime/Program.h"
+
+#include "ArgTable.h"
+#include "Slots.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace decant;
+
+namespace {
+
+bool sameRegion(const Region &a, const Region &b) {
+  return a.offset == b.offset && a.type == b.type && a.count == b.count &&
+         a.width == b.width;
+}
+
+/// Two images may touch the same slots only when every byte means the same.
+Status checkSameSlots(const KernelImage &decode, const KernelImage &transfer) {
+  auto refuse = [&](const std::string &what) {
+    return Status::invalid(
+        fmt::format("transfer image \"{}\" does not fit decode image \"{}\": "
+                    "{}; both must be compiled from one spec",
+                    transfer.specName, decode.specName, what));
+  };
+  const SlotLayout &a = decode.layout, &b = transfer.layout;
+  if (a.valueHeads != b.valueHeads || a.keyDim != b.keyDim ||
+      a.valueDim != b.valueDim)
+    return refuse(fmt::format("{} heads of {} x {}, and {} of {} x {}",
+                              b.valueHeads, b.keyDim, b.valueDim, a.valueHeads,
+                              a.keyDim, a.valueDim));
+  if (a.slotBytes != b.slotBytes || a.headBytes != b.headBytes)
+    return refuse(
+        fmt::format("slots of {} bytes, and {}", b.slotBytes, a.slotBytes));
+  auto left = a.regions(), right = b.regions();
+  for (size_t i = 0; i < left.size(); ++i)
+    if (!sameRegion(left[i].second, right[i].second))
+      return refuse(fmt::format("region {} differs", left[i].first));
+  if (decode.pad != transfer.pad)
+    return refuse(fmt::format("pad policy {}, and {}", toString(transfer.pad),
+                              toString(decode.pad)));
+  return {};
+}
+
+ProgramInfo describeProgram(const KernelImage &image) {
+  ProgramInfo info;
+  info.specName = image.specName;
+  info.target = image.target;
+  info.slotBytes = image.layout.slotBytes;
+  info.headBytes = image.layout.headBytes;
+  info.heads = image.layout.valueHeads;
+  info.keyDim = image.layout.keyDim;
+  info.valueDim = image.layout.valueDim;
+  info.window = image.layout.window;
+  info.compensators = image.layout.compensators;
+  info.pad = image.pad;
+  info.stateBytesPerHead = image.layout.stateBytesPerHead();
+  info.bitsPerElement = image.layout.bitsPerElement();
+  return info;
+}
+
+/// Fills in what every kernel call shares and checks it.
+Status setRows(const ProgramInfo &program, SlotPool pool, const SlotRows &rows,
+               CallValues &values) {
+  values[Known::Rows].integer = rows.rows;
+  values[Known::Slots].pointer = rows.slots;
+  values[Known::SlotsStride].integer = rows.stride == 0 ? 1 : rows.stride;
+  if (rows.rows < 0)
+    return Status::invalid(
+        fmt::format("argument \"rows\" is {}; 0 or more", rows.rows));
+  if (rows.rows > 1 && rows.stride < 0)
+    return Status::invalid(fmt::format(
+        "argument \"slots_stride\" is {}; 0 (packed) or more", rows.stride));
+  DECANT_TRY(resolvePool(program, "", pool));
+  // Without padding every row needs a slot of its own.
+  if (program.pad == PadPolicy::None && pool.count > 0 &&
+      rows.rows > pool.count)
+    return Status::invalid(fmt::format(
+        "argument \"rows\" is {}, the pool has {} slots, and the program has "
+        "no padding rows",
+        rows.rows, pool.count));
+  values[Known::State].pointer = pool.base;
+  values[Known::StateStride].integer = pool.strideBytes;
+  return {};
+}
+
+/// Fills in strides of dense states and checks that no two states overlap.
+Status setDense(const ProgramInfo &program, const DenseCall &call,
+                const KernelArg &dense, CallValues &values) {
+  int64_t stateSize = int64_t(program.keyDim) * program.valueDim;
+  int64_t head = call.headStride ? call.headStride : stateSize;
+  int64_t row = call.rowStride ? call.rowStride : program.heads * head;
+  int64_t rows = call.rows.rows, heads = program.heads, end = 0;
+  if (head < 0 || row < 0 ||
+      __builtin_mul_overflow(std::max<int64_t>(rows, 1), row, &end) ||
+      __builtin_mul_overflow(heads, head, &end))
+    return Status::invalid(fmt::format(
+        "dense strides are {} per row and {} per head; 0 (packed) or more, "
+        "within 2^63 elements",
+        row, head));
+  // Either axis may be the outer one; a stride of an axis of size 1 is free.
+  bool headsInside = heads == 1 || head >= stateSize;
+  bool rowsInside = rows <= 1 || row >= stateSize;
+  bool apart = rows <= 1 || heads == 1 ||
+               row >= (heads - 1) * head + stateSize ||
+               head >= (rows - 1) * row + stateSize;
+  if (!headsInside || !rowsInside || !apart)
+    return Status::invalid(fmt::format(
+        "dense strides are {} elements per row and {} per head; the {} x {} "
+        "states of {} rows and {} heads would overlap",
+        row, head, program.keyDim, program.valueDim, rows, heads));
+  bool keyMajor = call.order == DenseOrder::KeyValue;
+  values[Known::Dense].pointer = call.dense;
+  values[Known::DenseRow].integer = row;
+  values[Known::DenseHead].integer = head;
+  values[Known::DenseKey].integer = keyMajor ? program.valueDim : 1;
+  values[Known::DenseValue].integer = keyMajor ? 1 : program.keyDim;
+  int64_t element = elementBytes(dense.type);
+  if (rows > 1)
+    DECANT_TRY(checkStrideAligned("dense_row", row, element, dense.align));
+  if (heads > 1)
+    DECANT_TRY(checkStrideAligned("dense_head", head, element, dense.align));
+  return {};
+}
+
+} // namespace
+
+Program::Program() = default;
+Program::~Program() = default;
+
+Expected<std::unique_ptr<Program>>
+Program::create(std::shared_ptr<Device> device, KernelImage decode,
+                std::optional<KernelImage> transfer,
+                const LoadOptions &options) {
+  if (transfer)
+    DECANT_TRY(checkSameSlots(decode, *transfer));
+  std::unique_ptr<Program> program(new Program());
+  program->target = std::move(device);
+  program->facts = describeProgram(decode);
+  DECANT_ASSIGN(program->decode,
+                program->target->load(std::move(decode), options));
+  if (transfer) {
+    DECANT_ASSIGN(program->transfer,
+                  program->target->load(std::move(*transfer), options));
+  }
+
+  ProgramInfo &facts = program->facts;
+  facts.maxRows = kMaxGridBlocks;
+  auto makeTable = [&](const LoadedImage &image, const char *role,
+                       std::unique_ptr<ArgTable> &table) -> Status {
+    DECANT_ASSIGN(table, ArgTable::create(image, role));
+    facts.slotAlign = std::max<int64_t>(facts.slotAlign, table->stateAlign());
+    return {};
+  };
+  DECANT_TRY(makeTable(*program->decode, "step", program->stepTable));
+  facts.maxRows = program->stepTable->maxRows();
+  if (facts.window > 1) {
+    DECANT_TRY(makeTable(*program->decode, "commit", program->commitTable));
+    facts.maxRows = std::min(facts.maxRows, program->commitTable->maxRows());
+  }
+  if (program->transfer) {
+    const LoadedImage &image = *program->transfer;
+    facts.canTransfer = true;
+    DECANT_TRY(makeTable(image, "pack_f32", program->packF32));
+    DECANT_TRY(makeTable(image, "pack_bf16", program->packBf16));
+    DECANT_TRY(makeTable(image, "unpack_f32", program->unpackF32));
+    DECANT_TRY(makeTable(image, "unpack_bf16", program->unpackBf16));
+  }
+  return Expected<std::unique_ptr<Program>>(std::move(program));
+}
+
+const std::vector<KernelArg> &Program::stepArguments() const {
+  return stepTable->entry().args;
+}
+
+std::vector<KernelResources> Program::resources() const {
+  std::vector<KernelResources> all = decode->resources();
+  if (transfer)
+    all.insert(all.end(), transfer->resources().begin(),
+               transfer->resources().end());
+  return all;
+}
+
+Status Program::gatherStep(const StepCall &call, ArgValue *stepArgs,
+                           ArgValue *commitArgs) const {
+  CallValues values;
+  DECANT_TRY(setRows(facts, call.pool, call.rows, values));
+  if (call.extraCount < 0 || (call.extraCount > 0 && !call.extra))
+    return Status::invalid(
+        fmt::format("argument \"extra_count\" is {} and extra is {}",
+                    call.extraCount, call.extra ? "given" : "null"));
+  values.setTensor(Known::Qkv, call.qkv.data, call.qkv.stride);
+  values.setTensor(Known::Q, call.q.data, call.q.stride);
+  values.setTensor(Known::K, call.k.data, call.k.stride);
+  values.setTensor(Known::V, call.v.data, call.v.stride);
+  values.setTensor(Known::Decay, call.decay.data, call.decay.stride);
+  values.setTensor(Known::Beta, call.beta.data, call.beta.stride);
+  values.setTensor(Known::Out, call.out, call.outStride);
+  values[Known::ALog].pointer = call.aLog;
+  values[Known::DtBias].pointer = call.dtBias;
+  values.extra = call.extra;
+  values.extraCount = call.extraCount;
+  DECANT_TRY(stepTable->gather(values, stepArgs));
+  DECANT_TRY(stepTable->checkAllTaken(values));
+  if (!commitTable)
+    return {};
+  values[Known::MinFill].integer = facts.window;
+  return commitTable->gather(values, commitArgs);
+}
+
+// An engine with an empty batch may have no tensors either, so a call without
+// rows asks for nothing else.
+Status Program::supported(const StepCall &call) const {
+  ArgValue stepArgs[kMaxKernelArgs], commitArgs[kMaxKernelArgs];
+  if (call.rows.rows == 0)
+    return {};
+  Status status = gatherStep(call, stepArgs, commitArgs);
+  return status.ok()
+             ? status
+             : status.within(fmt::format("step of \"{}\"", facts.specName));
+}
+
+Status Program::step(const StepCall &call) const {
+  ArgValue stepArgs[kMaxKernelArgs], commitArgs[kMaxKernelArgs];
+  if (call.rows.rows == 0)
+    return {};
+  Status status = gatherStep(call, stepArgs, commitArgs);
+  if (status.ok())
+    status = stepTable->launch(call.rows.rows, stepArgs, call.stream);
+  if (status.ok() && commitTable)
+    status = commitTable->launch(call.rows.rows, commitArgs, call.stream);
+  return status.ok()
+             ? status
+             : status.within(fmt::format("step of \"{}\"", facts.specName));
+}
+
+Status Program::flush(const FlushCall &call) const {
+  if (call.rows.rows == 0)
+    return {};
+  CallValues values;
+  ArgValue args[kMaxKernelArgs];
+  Status status = setRows(facts, call.pool, call.rows, values);
+  values[Known::MinFill].integer = 1;
+  if (status.ok() && commitTable)
+    status = commitTable->gather(values, args);
+  if (status.ok() && commitTable)
+    status = commitTable->launch(call.rows.rows, args, call.stream);
+  return status.ok()
+             ? status
+             : status.within(fmt::format("flush of \"{}\"", facts.specName));
+}
+
+Status Program::pack(const DenseCall &call) const {
+  Status status = runDense(
+      call.type == ElementType::F32 ? packF32.get() : packBf16.get(), call);
+  return status.ok()
+             ? status
+             : status.within(fmt::format("pack of \"{}\"", facts.specName));
+}
+
+Status Program::unpack(const DenseCall &call) const {
+  Status status = runDense(
+      call.type == ElementType::F32 ? unpackF32.get() : unpackBf16.get(), call);
+  return status.ok()
+             ? status
+             : status.within(fmt::format("unpack of \"{}\"", facts.specName));
+}
+
+Status Program::runDense(const ArgTable *table, const DenseCall &call) const {
+  if (call.type != ElementType::F32 && call.type != ElementType::BF16)
+    return Status::invalid(
+        fmt::format("argument \"type\" is {}; f32 and bf16 are allowed",
+                    toString(call.type)));
+  if (!table)
+    return Status::invalid("the program was made without a transfer image, "
+                           "which holds pack and unpack");
+  if (call.rows.rows == 0)
+    return {};
+  CallValues values;
+  ArgValue args[kMaxKernelArgs];
+  DECANT_TRY(setRows(facts, call.pool, call.rows, values));
+  for (const KernelArg &arg : table->entry().args)
+    if (arg.name == "dense")
+      DECANT_TRY(setDense(facts, call, arg, values));
+  DECANT_TRY(table->gather(values, args));
+  return table->launch(call.rows.rows, args, call.stream);
+}

@@ -1,0 +1,132 @@
+//===- NumericTest.cpp - element types, bit by bit ------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The expected values come from the formats' definitions, computed with ldexp
+// over every pattern; nothing here shares the tricks of Numeric.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "decant/Core/Numeric.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace decant;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Format {
+  const char *name;
+  int fractionBits, bias;
+  double (*decode)(uint16_t);
+  uint16_t (*encode)(double);
+};
+const Format kFormats[] = {
+    {"f16", 10, 15, halfToDouble, doubleToHalf},
+    {"bf16", 7, 127, bfloatToDouble, doubleToBfloat},
+};
+
+/// The number of finite patterns of one sign.
+int finitePatterns(const Format &format) {
+  return (2 * format.bias + 1) << format.fractionBits;
+}
+
+double definition(const Format &format, int pattern) {
+  const int fraction = pattern % (1 << format.fractionBits);
+  const int exponent = pattern >> format.fractionBits;
+  if (exponent == 0)
+    return std::ldexp(fraction, 1 - format.bias - format.fractionBits);
+  return std::ldexp(fraction + (1 << format.fractionBits),
+                    exponent - format.bias - format.fractionBits);
+}
+
+TEST(Numeric, DecodesEveryPattern) {
+  for (const Format &format : kFormats) {
+    const int finite = finitePatterns(format);
+    for (int pattern = 0; pattern < finite; ++pattern) {
+      const double value = definition(format, pattern);
+      ASSERT_EQ(format.decode(pattern), value) << format.name << " " << pattern;
+      ASSERT_EQ(format.decode(0x8000 | pattern), -value);
+      ASSERT_EQ(std::signbit(format.decode(0x8000 | pattern)), true);
+    }
+    EXPECT_EQ(format.decode(finite), kInfinity);
+    EXPECT_EQ(format.decode(0x8000 | finite), -kInfinity);
+    for (int pattern = finite + 1; pattern < 0x8000; ++pattern)
+      ASSERT_TRUE(std::isnan(format.decode(pattern)));
+  }
+}
+
+TEST(Numeric, EncodesEveryValueToItsPattern) {
+  for (const Format &format : kFormats)
+    for (int pattern = 0; pattern <= finitePatterns(format); ++pattern) {
+      ASSERT_EQ(format.encode(format.decode(pattern)), pattern);
+      ASSERT_EQ(format.encode(-format.decode(pattern)), 0x8000 | pattern);
+    }
+}
+
+TEST(Numeric, RoundsToNearestTiesToEven) {
+  for (const Format &format : kFormats)
+    for (int low = 0; low < finitePatterns(format); ++low) {
+      // Where the next value would be without an infinity: half a step above
+      // the largest finite value is the border.
+      const double middle =
+          (definition(format, low) + definition(format, low + 1)) / 2;
+      const int even = low % 2 == 0 ? low : low + 1;
+      ASSERT_EQ(format.encode(middle), even) << format.name << " " << low;
+      ASSERT_EQ(format.encode(std::nextafter(middle, 0.0)), low);
+      ASSERT_EQ(format.encode(std::nextafter(middle, kInfinity)), low + 1);
+      ASSERT_EQ(format.encode(-middle), 0x8000 | even);
+    }
+}
+
+TEST(Numeric, RoundsOnceNotViaFloat) {
+  // 1 + 2^-11 is the middle between two f16; float would swallow the 2^-40
+  // that puts this value above it.
+  EXPECT_EQ(
+      roundTo(ElementType::F16, 1 + std::ldexp(1, -11) + std::ldexp(1, -40)),
+      1 + std::ldexp(1, -10));
+  EXPECT_EQ(
+      roundTo(ElementType::BF16, 1 + std::ldexp(1, -8) + std::ldexp(1, -40)),
+      1 + std::ldexp(1, -7));
+}
+
+TEST(Numeric, SpecialValues) {
+  for (const Format &format : kFormats) {
+    EXPECT_TRUE(std::isnan(format.decode(format.encode(std::nan("")))));
+    EXPECT_EQ(format.decode(format.encode(1e300)), kInfinity);
+    EXPECT_EQ(format.decode(format.encode(-1e300)), -kInfinity);
+    EXPECT_EQ(format.encode(std::numeric_limits<double>::denorm_min()), 0);
+    EXPECT_EQ(format.encode(-0.0), 0x8000);
+  }
+  EXPECT_EQ(maxFinite(ElementType::F16), 65504);
+  EXPECT_EQ(doubleToHalf(65519.999), 0x7bff);
+  EXPECT_EQ(doubleToHalf(65520), 0x7c00);
+  EXPECT_EQ(maxFinite(ElementType::BF16), std::ldexp(255, 120));
+}
+
+TEST(Numeric, Int8RoundsToEvenAndIsSymmetric) {
+  EXPECT_EQ(roundTo(ElementType::I8, 0.5), 0);
+  EXPECT_EQ(roundTo(ElementType::I8, 1.5), 2);
+  EXPECT_EQ(roundTo(ElementType::I8, -2.5), -2);
+  EXPECT_EQ(roundTo(ElementType::I8, 126.5), 126);
+  EXPECT_EQ(roundTo(ElementType::I8, 1e9), 127);
+  EXPECT_EQ(roundTo(ElementType::I8, -kInfinity), -127);
+  EXPECT_EQ(roundTo(ElementType::I8, std::nan("")), 0);
+}
+
+TEST(Numeric, FloatElements) {
+  EXPECT_EQ(roundTo(ElementType::F32, 0.1), double(0.1f));
+  EXPECT_EQ(roundTo(ElementType::F32, 1e-45), double(1e-45f));
+  EXPECT_EQ(maxFinite(ElementType::F32),
+            double(std::numeric_limits<float>::max()));
+}
+
+} // namespace
