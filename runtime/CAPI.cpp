@@ -16,6 +16,9 @@
 using namespace decant;
 using namespace decant::capi;
 
+static_assert(DECANT_RUNTIME_VERSION == DECANT_PROJECT_VERSION,
+              "decant_runtime.h and CMakeLists.txt state one version");
+
 namespace {
 
 /// The text behind decantLastError(): the only state outside of handles.

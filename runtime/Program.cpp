@@ -97,15 +97,18 @@ Status setDense(const ProgramInfo &program, const DenseCall &call,
                 const KernelArg &dense, CallValues &values) {
   int64_t stateSize = int64_t(program.keyDim) * program.valueDim;
   int64_t head = call.headStride ? call.headStride : stateSize;
-  int64_t row = call.rowStride ? call.rowStride : program.heads * head;
-  int64_t rows = call.rows.rows, heads = program.heads, end = 0;
-  if (head < 0 || row < 0 ||
-      __builtin_mul_overflow(std::max<int64_t>(rows, 1), row, &end) ||
-      __builtin_mul_overflow(heads, head, &end))
+  int64_t row = call.rowStride, rows = call.rows.rows, heads = program.heads;
+  int64_t allHeads = 0, allRows = 0;
+  bool fits = !__builtin_mul_overflow(heads, head, &allHeads);
+  if (row == 0)
+    row = allHeads;
+  fits = fits &&
+         !__builtin_mul_overflow(std::max<int64_t>(rows, 1), row, &allRows);
+  if (!fits || head < 0 || row < 0)
     return Status::invalid(fmt::format(
         "dense strides are {} per row and {} per head; 0 (packed) or more, "
         "within 2^63 elements",
-        row, head));
+        call.rowStride, call.headStride));
   // Either axis may be the outer one; a stride of an axis of size 1 is free.
   bool headsInside = heads == 1 || head >= stateSize;
   bool rowsInside = rows <= 1 || row >= stateSize;

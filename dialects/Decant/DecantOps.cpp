@@ -44,7 +44,7 @@ static void printNamedArguments(OpAsmPrinter &printer, Block &body) {
   llvm::interleaveComma(
       body.getArguments(), printer,
       [&](BlockArgument argument) { printer.printRegionArgument(argument); });
-  printer << ") ";
+  printer << ")";
 }
 
 static void nameArguments(ArrayAttr names, mlir::Region &region,
@@ -93,8 +93,7 @@ ParseResult RuleOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
   if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
-      parseNamedArguments(parser, result, arguments) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+      parseNamedArguments(parser, result, arguments))
     return failure();
   return parseBody(parser, result, arguments);
 }
@@ -103,6 +102,7 @@ void RuleOp::print(OpAsmPrinter &printer) {
   printer << " ";
   printer.printSymbolName(getSymName());
   printNamedArguments(printer, getBody().front());
+  printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
@@ -156,6 +156,7 @@ void DecodeOp::print(OpAsmPrinter &printer) {
   printer.printNewline();
   printer << "    ";
   printNamedArguments(printer, getBody().front());
+  printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 

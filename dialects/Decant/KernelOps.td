@@ -27,6 +27,7 @@ def Decant_KernelOp : Decant_Op<"kernel", [
   let description = [{
     Which attributes it carries says its stage: `heads`, `inputs` and `format` until
     `formatted`, `layout` from there on, `schedule` in `scheduled`, `lanes` in `tiled`.
+    Arguments are known by their names, which the launch binds (KernelArg).
 
     ```mlir
     decant.kernel @nothing(%rows: i64) {
@@ -48,13 +49,34 @@ def Decant_KernelOp : Decant_Op<"kernel", [
 
 def Decant_ReturnOp : Decant_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
   let summary = "ends a kernel; its outputs while they are values";
+  let description = [{
+    Stage `windowed` returns the token's output or the rebuilt state; from
+    `formatted` on outputs are stored and nothing is returned.
+
+    ```mlir
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @copy(%v: !value) {
+      decant.return %v : !value
+    }
+    ```
+  }];
   let arguments = (ins Variadic<AnyTypeOf<[Decant_ValueVector, Decant_StateType]>>:$outputs);
   let assemblyFormat = "($outputs^ `:` type($outputs))? attr-dict";
 }
 
 def Decant_BlockOp : Decant_Op<"block", [Pure]> {
   let summary = "the row and the value head of this block";
-  let description = [{ Blocks are numbered row * heads + head. }];
+  let description = [{
+    Blocks are numbered row * heads + head: row = block / heads, head = block mod
+    heads.
+
+    ```mlir
+    decant.kernel @who() {
+      %row, %head = decant.block 4
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins I64Attr:$heads);
   let results = (outs Index:$row, Index:$head);
   let assemblyFormat = "$heads attr-dict";
@@ -62,6 +84,19 @@ def Decant_BlockOp : Decant_Op<"block", [Pure]> {
 
 def Decant_SlotOp : Decant_Op<"slot", [Pure]> {
   let summary = "one head's bytes, `offset` bytes into the pool";
+  let description = [{
+    The kernel's #decant.layout says what lies where in them; `offset` is slot
+    number * state_stride + header bytes + head * headBytes.
+
+    ```mlir
+    !pool = memref<70368744177664xi8>
+    decant.kernel @opens(%state: !pool) {
+      %offset = arith.constant 64 : index
+      %slot = decant.slot %state[%offset] : !pool
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins AnyMemRef:$pool, Index:$offset);
   let results = (outs Decant_SlotType:$result);
   let assemblyFormat = "$pool `[` $offset `]` attr-dict `:` type($pool)";
@@ -69,12 +104,42 @@ def Decant_SlotOp : Decant_Op<"slot", [Pure]> {
 
 def Decant_TouchHeaderOp : Decant_Op<"touch_header", [MemoryEffects<[MemWrite]>]> {
   let summary = "head 0 copies its cursor to the slot's header, for hosts to read";
+  let description = [{
+    Bytes 0..3 at `header` become the slot version, 4..7 the fill, 8..15 the token
+    count. Heads other than 0 do nothing: all heads count alike.
+
+    ```mlir
+    !pool = memref<70368744177664xi8>
+    decant.kernel @touches(%state: !pool) {
+      %row, %head = decant.block 4
+      %header = arith.constant 0 : index
+      %offset = arith.constant 64 : index
+      %slot = decant.slot %state[%offset] : !pool
+      decant.touch_header %slot, %state[%header] head %head : !pool
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_SlotType:$slot, AnyMemRef:$pool, Index:$header, Index:$head);
   let assemblyFormat = "$slot `,` $pool `[` $header `]` `head` $head attr-dict `:` type($pool)";
 }
 
 def Decant_LoadOp : Decant_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "a vector of inputs, `offset` elements into an argument, as f32";
+  let description = [{
+    result[i] = f32(source[offset + i]) for i below the vector's dim: the real one,
+    not the padded one of the slot.
+
+    ```mlir
+    !rows = memref<70368744177664xbf16>
+    !key = tensor<16xf32, #decant.axis<key>>
+    decant.kernel @loads(%q: !rows) {
+      %offset = arith.constant 0 : index
+      %x = decant.load %q[%offset] : !rows -> !key
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins AnyMemRef:$source, Index:$offset);
   let results = (outs Decant_AnyVector:$result);
   let assemblyFormat = "$source `[` $offset `]` attr-dict `:` type($source) `->` type($result)";
@@ -82,13 +147,43 @@ def Decant_LoadOp : Decant_Op<"load", [MemoryEffects<[MemRead]>]> {
 
 def Decant_StoreOp : Decant_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "a value vector to the output, rounded to its type";
+  let description = [{
+    target[offset + i] = round(vector[i]), to nearest, ties to even.
+
+    ```mlir
+    !rows = memref<70368744177664xbf16>
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @stores(%v: !rows, %out: !rows) {
+      %offset = arith.constant 0 : index
+      %x = decant.load %v[%offset] : !rows -> !value
+      decant.store %x, %out[%offset] : !value, !rows
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_AnyVector:$vector, AnyMemRef:$target, Index:$offset);
   let assemblyFormat = "$vector `,` $target `[` $offset `]` attr-dict `:` type($vector) `,` type($target)";
 }
 
 def Decant_PackOp : Decant_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a dense state becomes the checkpoint; the window is empty";
-  let description = [{ Element (k, v) is at offset + k * keyStride + v * valueStride. }];
+  let description = [{
+    C' = encode(dense), fill = 0, tokens = 0.
+    Element (k, v) of `dense` is at offset + k * keyStride + v * valueStride.
+
+    ```mlir
+    !pool = memref<70368744177664xi8>
+    !dense = memref<70368744177664xf32>
+    decant.kernel @packs(%state: !pool, %dense: !dense) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %keys = arith.constant 16 : index
+      %slot = decant.slot %state[%zero] : !pool
+      decant.pack %slot, %dense[%zero] strides(%keys, %one) : !dense
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_SlotType:$slot, AnyMemRef:$dense, Index:$offset,
                        Index:$keyStride, Index:$valueStride);
   let assemblyFormat = [{
@@ -99,7 +194,23 @@ def Decant_PackOp : Decant_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>]> {
 
 def Decant_UnpackOp : Decant_Op<"unpack", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the stored state, records folded in, to a dense tensor";
-  let description = [{ Element (k, v) is at offset + k * keyStride + v * valueStride. }];
+  let description = [{
+    dense = P_k o C o P_v + sum_j (wk_j o k_j) (wv_j o u_j)^T.
+    Element (k, v) of `dense` is at offset + k * keyStride + v * valueStride.
+
+    ```mlir
+    !pool = memref<70368744177664xi8>
+    !dense = memref<70368744177664xf32>
+    decant.kernel @unpacks(%state: !pool, %dense: !dense) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %keys = arith.constant 16 : index
+      %slot = decant.slot %state[%zero] : !pool
+      decant.unpack %slot, %dense[%zero] strides(%keys, %one) : !dense
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_SlotType:$slot, AnyMemRef:$dense, Index:$offset,
                        Index:$keyStride, Index:$valueStride);
   let assemblyFormat = [{
@@ -114,6 +225,17 @@ def Decant_UnpackOp : Decant_Op<"unpack", [MemoryEffects<[MemRead, MemWrite]>]> 
 
 def Decant_LaneOp : Decant_Op<"lane", [Pure]> {
   let summary = "this thread's lane along an axis";
+  let description = [{
+    Thread t is key lane t mod key_lanes and value lane t / key_lanes.
+
+    ```mlir
+    decant.kernel @lanes() attributes {lanes = array<i64: 8, 4>} {
+      %key = decant.lane <key>
+      %value = decant.lane <value>
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_AxisAttr:$axis);
   let results = (outs Index:$result);
   let assemblyFormat = "$axis attr-dict";
@@ -122,7 +244,9 @@ def Decant_LaneOp : Decant_Op<"lane", [Pure]> {
 def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "result"]>]> {
   let summary = "combines a value over all lanes of an axis";
   let description = [{
-    Every lane gets the result. All lanes of the block must reach the op together.
+    result = sum or max of `value` over the lanes that differ along the axis only,
+    element by element. Every lane gets the result. All lanes of the block must
+    reach the op together.
 
     ```mlir
     decant.kernel @sum(%x: f32) attributes {lanes = array<i64: 8, 4>} {
@@ -140,11 +264,29 @@ def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "res
 
 def Decant_BarrierOp : Decant_Op<"barrier"> {
   let summary = "all lanes of the block wait; their writes are visible after it";
+  let description = [{
+    ```mlir
+    decant.kernel @waits() attributes {lanes = array<i64: 8, 4>} {
+      decant.barrier
+      decant.return
+    }
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
 def Decant_ScratchOp : Decant_Op<"scratch", [MemoryEffects<[MemAlloc]>]> {
   let summary = "memory that the lanes of a block share while it runs";
+  let description = [{
+    Uninitialised. Shared memory on a GPU, the stack on a CPU.
+
+    ```mlir
+    decant.kernel @shares() attributes {lanes = array<i64: 8, 4>} {
+      %sums = decant.scratch : memref<4x16xf32>
+      decant.return
+    }
+    ```
+  }];
   let results = (outs AnyMemRef:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }

@@ -31,10 +31,10 @@ def Decant_RuleOp : Decant_Op<"rule", [
     and the output.
 
     Constraints:
-    1. rule_c1: the first argument is a state, no other argument is.
+    1. rule_c1: the first argument is a state.
     2. rule_c2: every other argument is f32, a key vector or a value vector.
     3. rule_c3: key vectors have the state's key dim, value vectors its value dim.
-    4. rule_c4: the body yields a state and a value vector.
+    4. rule_c4: the body yields a state of that type and a value vector.
 
     ```mlir
     decant.rule @linear(%S: !decant.state<?x?>,
@@ -64,8 +64,9 @@ def Decant_DecodeOp : Decant_Op<"decode", [
     interprets.
 
     Constraints:
-    1. decode_c1: all dims are static and within 16..256.
-    2. decode_c2: the body yields a state and a value vector.
+    1. decode_c1: the first argument is a state; its dims are static and within
+       16..256.
+    2. decode_c2 to decode_c4: as rule_c2 to rule_c4.
 
     ```mlir
     decant.decode @linear heads <key = 1, value = 1, map = group>
@@ -93,6 +94,15 @@ def Decant_DecodeOp : Decant_Op<"decode", [
 def Decant_YieldOp : Decant_Op<"yield", [
     Pure, Terminator, ParentOneOf<["RuleOp", "DecodeOp"]>]> {
   let summary = "the new state and the output of a token";
+  let description = [{
+    S', o: what the token leaves behind and what it is answered with.
+
+    ```mlir
+    decant.rule @keep(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>>) {
+      decant.yield %S, %v : !decant.state<4x8>
+    }
+    ```
+  }];
   let arguments = (ins Decant_StateType:$state, Decant_ValueVector:$output);
   let hasCustomAssemblyFormat = 1;
 }
@@ -118,7 +128,7 @@ def Decant_DecayOp : Decant_Op<"decay", [Pure, AllTypesMatch<["state", "result"]
   }];
   let arguments = (ins Decant_StateType:$state, Decant_Factor:$factor);
   let results = (outs Decant_StateType:$result);
-  let assemblyFormat = "$state `,` $factor attr-dict `:` type($state) `,` type($factor)";
+  let assemblyFormat = "$state `,` $factor attr-dict `:` qualified(type($state)) `,` type($factor)";
   let hasVerifier = 1;
 }
 
@@ -146,6 +156,8 @@ def Decant_ReadOp : Decant_Op<"read", [Pure]> {
 def Decant_WriteOp : Decant_Op<"write", [Pure, AllTypesMatch<["state", "result"]>]> {
   let summary = "S' = S + k u^T";
   let description = [{
+    Element by element: S'[k, v] = S[k, v] + key[k] value[v].
+
     Constraints:
     1. write_c1: k has the state's key dim, u its value dim.
 
@@ -168,6 +180,8 @@ def Decant_WriteOp : Decant_Op<"write", [Pure, AllTypesMatch<["state", "result"]
 def Decant_ScaleOp : Decant_Op<"scale", [Pure, AllTypesMatch<["vector", "result"]>]> {
   let summary = "s x";
   let description = [{
+    result[i] = s x[i], for a vector of either axis.
+
     ```mlir
     decant.rule @scaled(%S: !decant.state<4x8>, %q: tensor<4xf32, #decant.axis<key>>, %s: f32) {
       %x = decant.scale %q, %s : tensor<4xf32, #decant.axis<key>>
@@ -184,6 +198,8 @@ def Decant_ScaleOp : Decant_Op<"scale", [Pure, AllTypesMatch<["vector", "result"
 def Decant_BroadcastOp : Decant_Op<"broadcast", [Pure]> {
   let summary = "a vector whose elements all are s";
   let description = [{
+    result[i] = s; read(S, broadcast(1)) sums the rows of S.
+
     ```mlir
     decant.rule @sum_rows(%S: !decant.state<4x8>, %q: tensor<4xf32, #decant.axis<key>>, %s: f32) {
       %x = decant.broadcast %s : tensor<4xf32, #decant.axis<key>>
@@ -200,6 +216,8 @@ def Decant_BroadcastOp : Decant_Op<"broadcast", [Pure]> {
 def Decant_DotOp : Decant_Op<"dot", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
   let summary = "x . y for two vectors of one axis";
   let description = [{
+    result = sum_i x[i] y[i].
+
     ```mlir
     decant.rule @dots(%S: !decant.state<4x8>, %q: tensor<4xf32, #decant.axis<key>>) {
       %s = decant.dot %q, %q : tensor<4xf32, #decant.axis<key>>

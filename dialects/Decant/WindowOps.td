@@ -27,14 +27,13 @@ def Decant_WindowReadOp : Decant_Op<"window_read", [MemoryEffects<[MemRead]>]> {
     1. window_read_c1: one result per vector, at least one.
 
     ```mlir
-    decant.kernel @step(%w: !decant.window<keyDim = 16, valueDim = 16, length = 4,
-          compensators = 0, records = f16, writes = 1, keyDecay = scalar, valueDecay = none>,
-        %q: tensor<16xf32, #decant.axis<key>>) {
-      %y = decant.window_read %w, %q
-        : (!decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
-             records = f16, writes = 1, keyDecay = scalar, valueDecay = none>,
-           tensor<16xf32, #decant.axis<key>>) -> tensor<16xf32, #decant.axis<value>>
-      decant.return %y : tensor<16xf32, #decant.axis<value>>
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    !key = tensor<16xf32, #decant.axis<key>>
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @reads(%w: !window, %k: !key, %q: !key) {
+      %p, %y = decant.window_read %w, %k, %q : (!window, !key, !key) -> (!value, !value)
+      decant.return %y : !value
     }
     ```
   }];
@@ -53,6 +52,17 @@ def Decant_AppendOp : Decant_Op<"append", [
 
     Constraints:
     1. append_c1: as many record keys as record values.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    !key = tensor<16xf32, #decant.axis<key>>
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @appends(%w: !window, %a: f32, %k: !key, %u: !value) {
+      decant.append %w key_decay(%a : f32) keys(%k : !key) values(%u : !value) : !window
+      decant.return
+    }
+    ```
   }];
   let arguments = (ins Decant_Stored:$stored, Optional<Decant_Factor>:$keyDecay,
                        Optional<Decant_Factor>:$valueDecay,
@@ -76,6 +86,18 @@ def Decant_FoldOp : Decant_Op<"fold", [
 
     Constraints:
     1. fold_c1: as many term keys as term values.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    !key = tensor<16xf32, #decant.axis<key>>
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @folds(%w: !window, %b: !value, %k: !key, %u: !value) {
+      decant.fold %w : !window
+      decant.fold %w value_decay(%b : !value) keys(%k : !key) values(%u : !value) : !window
+      decant.return
+    }
+    ```
   }];
   let arguments = (ins Decant_Stored:$stored, Optional<Decant_Factor>:$keyDecay,
                        Optional<Decant_Factor>:$valueDecay,
@@ -92,6 +114,18 @@ def Decant_FoldOp : Decant_Op<"fold", [
 
 def Decant_FillOp : Decant_Op<"fill", [MemoryEffects<[MemRead]>]> {
   let summary = "how many tokens the window holds";
+  let description = [{
+    0 <= fill <= length; all-zero bytes have fill 0, an empty window.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    decant.kernel @fills(%w: !window) {
+      %n = decant.fill %w : !window
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_Stored:$stored);
   let results = (outs I64:$result);
   let assemblyFormat = "$stored attr-dict `:` type($stored)";
@@ -99,15 +133,41 @@ def Decant_FillOp : Decant_Op<"fill", [MemoryEffects<[MemRead]>]> {
 
 def Decant_RebuildOp : Decant_Op<"rebuild", [MemoryEffects<[MemRead]>]> {
   let summary = "the stored state, records folded in, as a value";
+  let description = [{
+    S = P_k o C o P_v + sum_j (wk_j o k_j) (wv_j o u_j)^T; the stored bytes stay.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    !state = !decant.state<16x16>
+    decant.kernel @rebuilds(%w: !window) {
+      %S = decant.rebuild %w : !window -> !state
+      decant.return %S : !state
+    }
+    ```
+  }];
   let arguments = (ins Decant_WindowType:$stored);
   let results = (outs Decant_StateType:$result);
-  let assemblyFormat = "$stored attr-dict `:` type($stored) `->` type($result)";
+  let assemblyFormat = "$stored attr-dict `:` qualified(type($stored)) `->` qualified(type($result))";
 }
 
 def Decant_ReplaceOp : Decant_Op<"replace", [MemoryEffects<[MemWrite]>]> {
   let summary = "a state given as a value becomes the checkpoint; the window is empty";
+  let description = [{
+    C' = encode(S), fill = 0.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    !state = !decant.state<16x16>
+    decant.kernel @replaces(%w: !window, %S: !state) {
+      decant.replace %w, %S : !window, !state
+      decant.return
+    }
+    ```
+  }];
   let arguments = (ins Decant_WindowType:$stored, Decant_StateType:$state);
-  let assemblyFormat = "$stored `,` $state attr-dict `:` type($stored) `,` type($state)";
+  let assemblyFormat = "$stored `,` $state attr-dict `:` qualified(type($stored)) `,` qualified(type($state))";
 }
 
 #endif // DECANT_WINDOW_OPS_TD

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In: a spec and a device. Out: a Program, whose kernels come from the cache or,
-// the first time, from the compiler. The engine ties cache, compiler and devices
-// together and decides nothing about kernels itself.
+// In: a spec and a device. Out: a Program, whose kernels come from the cache
+// or, the first time, from the compiler. The engine ties cache, compiler and
+// devices together and decides nothing about kernels itself.
 //
 // Nothing is global: two engines in one process do not meet. One engine may be
 // used from several threads at once; of those that ask for the same kernels,
@@ -61,7 +61,7 @@ struct ImageReport {
 
 struct PrepareReport {
   std::vector<ImageReport> images;
-  double loadMs = 0; // onto the device, with the driver's own compiler
+  double loadMs = 0;   // onto the device, with the driver's own compiler
   std::string warning; // why kernels are not kept on disk; said once
 
   /// Whether everything was in the cache.

@@ -37,11 +37,36 @@ int alignOf(StringRef name, int elementBytes, const SlotLayout &layout) {
   return std::gcd(std::gcd(keyBytes, valueBytes), kMaxAlign);
 }
 
-/// Whether the input is a scalar per head: such rows need no alignment.
-bool isScalarInput(KernelOp kernel, BlockArgument argument) {
-  bool vector = false;
-  kernel.walk([&](LoadOp load) { vector |= load.getSource() == argument; });
-  return !vector;
+/// Elements of one head of an input or output: the width of the vectors loaded
+/// from it or stored to it, 1 for scalars.
+int64_t headWidth(KernelOp kernel, BlockArgument argument) {
+  int64_t width = 1;
+  kernel.walk([&](Operation *op) {
+    auto widthOf = [](Type type) {
+      return cast<RankedTensorType>(type).getDimSize(0);
+    };
+    if (auto load = dyn_cast<LoadOp>(op); load && load.getSource() == argument)
+      width = widthOf(load.getType());
+    if (auto store = dyn_cast<StoreOp>(op);
+        store && store.getTarget() == argument)
+      width = widthOf(store.getVector().getType());
+  });
+  return width;
+}
+
+bool hasStride(KernelOp kernel, StringRef name) {
+  return llvm::is_contained(kernel.getArgNames().getAsValueRange<StringAttr>(),
+                            (name + "_stride").str());
+}
+
+/// Elements of one row of an input or output of @step.
+int64_t rowWidth(StringRef name, const DecodeSpec &spec, int64_t headWidth) {
+  const HeadShape &heads = spec.heads;
+  if (name == "qkv")
+    return 2 * heads.key * heads.keyDim + heads.value * heads.valueDim;
+  if (name == "q" || name == "k")
+    return heads.key * headWidth;
+  return heads.value * headWidth;
 }
 
 } // namespace
@@ -82,10 +107,14 @@ void decant::describeKernels(ModuleOp module, const DecodeSpec &spec,
       // Slot numbers are i32, which the table does not name: they are 4 bytes.
       arg.type =
           element.isInteger(32) ? ElementType::F32 : toElementType(element);
-      arg.align =
-          name != "state" && name != "out" && isScalarInput(kernel, argument)
-              ? bytes
-              : alignOf(name, bytes, image.layout);
+      const int64_t width = headWidth(kernel, argument);
+      arg.align = name != "state" && width == 1
+                      ? bytes
+                      : alignOf(name, bytes, image.layout);
+      // Row inputs are those with a stride of their own.
+      if (entry.role == "step" && name != "state" && name != "slots" &&
+          hasStride(kernel, name))
+        arg.rowWidth = rowWidth(name, spec, width);
       const bool isPack = entry.role.rfind("pack", 0) == 0;
       arg.writable =
           name == "state" || name == "out" || (name == "dense" && !isPack);

@@ -1,0 +1,39 @@
+//===- EngineOptions.cpp - the environment, read once ---------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "decant/Engine.h"
+
+#include <cstdlib>
+
+using namespace decant;
+
+/// The variable's value, empty when it is unset.
+static std::string variable(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+static std::string cacheFolderFromEnvironment() {
+  if (std::string folder = variable("DECANT_CACHE_DIR"); !folder.empty())
+    return folder;
+  // The XDG base directory specification: a relative path is to be ignored.
+  std::string base = variable("XDG_CACHE_HOME");
+  if (!base.empty() && base.front() == '/')
+    return base + "/decant";
+  if (std::string home = variable("HOME"); !home.empty())
+    return home + "/.cache/decant";
+  return "";
+}
+
+EngineOptions EngineOptions::fromEnvironment() {
+  EngineOptions options;
+  options.cacheFolder = cacheFolderFromEnvironment();
+  options.cacheMode =
+      options.cacheFolder.empty() ? CacheMode::Memory : CacheMode::Disk;
+  return options;
+}

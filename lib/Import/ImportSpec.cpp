@@ -96,6 +96,16 @@ LogicalResult checkKnownInputs(RuleOp rule) {
   return success();
 }
 
+/// Whether `op` may stand in a rule: pure arithmetic, or an op that says what a
+/// token does to the state.
+bool isRuleOp(Operation &op) {
+  const StringRef dialect = op.getName().getDialectNamespace();
+  return op.getNumRegions() == 0 &&
+         (dialect == "arith" || dialect == "math" ||
+          isa<DecayOp, ReadOp, WriteOp, ScaleOp, BroadcastOp, DotOp, YieldOp>(
+              op));
+}
+
 class Importer {
   auto names() { return rule.getArgNames().getAsValueRange<StringAttr>(); }
 
@@ -113,6 +123,11 @@ public:
     for (auto [argument, name] :
          llvm::drop_begin(llvm::zip(rule.getBody().getArguments(), names())))
       mapping.map(argument, prepare(name));
+    if (rule.getBody().getOps<WriteOp>().empty())
+      return rule.emitError("rule @") << rule.getSymName()
+                                      << ": has no decant.write; a state that "
+                                         "nothing is written to stays "
+                                         "empty";
     mapping.map(rule.getBody().getArgument(0), body->getArgument(0));
     return cloneRule();
   }
@@ -193,9 +208,11 @@ private:
           mapping.map(exp.getResult(), log.getOperand());
           continue;
         }
-      if (op.getNumRegions() != 0)
-        return op.emitError("a rule is a straight line of ops; regions are not "
-                            "allowed");
+      if (!isRuleOp(op))
+        return op.emitError(
+                   "a rule may use arith, math and the decant rule ops, "
+                   "without regions; found '")
+               << op.getName() << "'";
       Operation *copy = builder.clone(op, mapping);
       for (OpResult result : copy->getResults()) {
         const Type type = bindDims(result.getType(), spec.heads);

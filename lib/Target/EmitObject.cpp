@@ -68,8 +68,8 @@ static Status addPackedWrapper(llvm::Function &function) {
   auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
                                        {pointer, word, word}, false);
   auto *wrapper = llvm::Function::Create(
-      type, llvm::GlobalValue::ExternalLinkage, function.getName() + "_packed",
-      function.getParent());
+      type, llvm::GlobalValue::ExternalLinkage,
+      function.getName() + kPackedSuffix, function.getParent());
   llvm::IRBuilder<> builder(
       llvm::BasicBlock::Create(context, "entry", wrapper));
   llvm::SmallVector<llvm::Value *> values;
@@ -88,6 +88,14 @@ static Status addPackedWrapper(llvm::Function &function) {
   // Its own place in assembly and profiles is worth one call per launch.
   function.addFnAttr(llvm::Attribute::NoInline);
   return {};
+}
+
+static void addCpuName(llvm::Module &module, const std::string &name) {
+  llvm::Constant *text =
+      llvm::ConstantDataArray::getString(module.getContext(), name);
+  new llvm::GlobalVariable(module, text->getType(), /*isConstant=*/true,
+                           llvm::GlobalValue::ExternalLinkage, text,
+                           kHostCpuSymbol);
 }
 
 static Status finishHostModule(llvm::Module &module, const Machine &machine) {
@@ -123,6 +131,7 @@ Expected<std::string> decant::emitHostObject(mlir::ModuleOp module,
   machine.cpu = native ? llvm::sys::getHostCPUName().str() : target.arch;
   machine.features = native ? hostFeatures() : "";
   auto finish = [&](llvm::Module &code) {
+    addCpuName(code, native ? hostCpuName() : "");
     return finishHostModule(code, machine);
   };
   Expected<std::string> code = generateCode(

@@ -26,6 +26,12 @@ namespace decant {
 
 enum class ObjectForm { Object, Assembly };
 
+constexpr char kPackedSuffix[] = "_packed";
+
+/// In every object, a C string: hostCpuName() of the processor that "native"
+/// meant, or empty for code that any processor of the target runs.
+constexpr char kHostCpuSymbol[] = "decant_host_cpu";
+
 /// The arch "native" is the processor that runs this code.
 Expected<std::string> emitHostObject(mlir::ModuleOp module,
                                      const TargetInfo &target, ObjectForm form);

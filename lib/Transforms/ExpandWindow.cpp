@@ -169,50 +169,21 @@ public:
       : decode(decode), builder(decode), loc(decode.getLoc()) {}
 
   void makeDecodeKernels() {
-    const int64_t length = decode.getWindow().getLength();
-    // The window's type says what a token adds, which the walk finds out: start
-    // with a placeholder and set the argument's type at the end.
-    KernelOp step = makeKernel("step", windowType({}), decodeArguments());
-    Block &block = step.getBody().front();
-    IRMapping mapping;
-    Block &rule = decode.getBody().front();
-    for (auto [from, to] : llvm::zip(llvm::drop_begin(rule.getArguments()),
-                                     llvm::drop_begin(block.getArguments())))
-      mapping.map(from, to);
-    OpBuilder body = OpBuilder::atBlockEnd(&block);
-    Value window = block.getArgument(0);
-    SymbolicState state =
-        RuleWalk(body, mapping, window).run(rule, rule.getArgument(0));
-    if (length > 1)
-      AppendOp::create(body, loc, window, state.keyDecay, state.valueDecay,
-                       state.keys, state.values);
-    else
-      FoldOp::create(body, loc, window, state.keyDecay, state.valueDecay,
-                     state.keys, state.values);
-    auto yield = cast<YieldOp>(rule.getTerminator());
-    ReturnOp::create(body, loc, mapping.lookup(yield.getOutput()));
-    shareReads(block);
-    window.setType(windowType(state));
-    if (length > 1)
-      makeCommit(window.getType());
+    KernelOp step = makeStep();
+    if (decode.getWindow().getLength() > 1)
+      makeCommit(step.getBody().getArgument(0).getType());
   }
 
   void makeTransferKernels() {
-    // Only the shape of a token's records matters here: walk into a scratch
-    // block.
-    Block scratch;
-    IRMapping mapping;
-    Block &rule = decode.getBody().front();
-    for (BlockArgument argument : rule.getArguments())
-      mapping.map(argument, scratch.addArgument(argument.getType(), loc));
-    OpBuilder body = OpBuilder::atBlockEnd(&scratch);
-    Value window = scratch.addArgument(windowType({}), loc);
-    const Type type = windowType(
-        RuleWalk(body, mapping, window).run(rule, rule.getArgument(0)));
-    const Type state = rule.getArgument(0).getType();
+    // What a token adds is part of the window's type, and walking the rule is
+    // what finds it.
+    KernelOp step = makeStep();
+    const Type type = step.getBody().getArgument(0).getType();
+    step.erase();
+    const Type state = decode.getBody().getArgument(0).getType();
 
     KernelOp unpack = makeKernel("unpack", type, {});
-    body.setInsertionPointToEnd(&unpack.getBody().front());
+    OpBuilder body = OpBuilder::atBlockEnd(&unpack.getBody().front());
     Value rebuilt =
         RebuildOp::create(body, loc, state, unpack.getBody().getArgument(0));
     ReturnOp::create(body, loc, rebuilt);
@@ -243,6 +214,34 @@ private:
         decode.getContext(), dims.getKeyDim(), dims.getValueDim(),
         window.getLength(), window.getCompensators(), window.getRecords(),
         state.keys.size(), kindOf(state.keyDecay), kindOf(state.valueDecay));
+  }
+
+  KernelOp makeStep() {
+    const int64_t length = decode.getWindow().getLength();
+    // The window's type says what a token adds, which the walk finds out: start
+    // with a placeholder and set the argument's type at the end.
+    KernelOp step = makeKernel("step", windowType({}), decodeArguments());
+    Block &block = step.getBody().front();
+    IRMapping mapping;
+    Block &rule = decode.getBody().front();
+    for (auto [from, to] : llvm::zip(llvm::drop_begin(rule.getArguments()),
+                                     llvm::drop_begin(block.getArguments())))
+      mapping.map(from, to);
+    OpBuilder body = OpBuilder::atBlockEnd(&block);
+    Value window = block.getArgument(0);
+    SymbolicState state =
+        RuleWalk(body, mapping, window).run(rule, rule.getArgument(0));
+    if (length > 1)
+      AppendOp::create(body, loc, window, state.keyDecay, state.valueDecay,
+                       state.keys, state.values);
+    else
+      FoldOp::create(body, loc, window, state.keyDecay, state.valueDecay,
+                     state.keys, state.values);
+    auto yield = cast<YieldOp>(rule.getTerminator());
+    ReturnOp::create(body, loc, mapping.lookup(yield.getOutput()));
+    shareReads(block);
+    window.setType(windowType(state));
+    return step;
   }
 
   /// An empty kernel @name(%window, arguments...) that carries the questions

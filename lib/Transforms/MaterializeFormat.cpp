@@ -335,17 +335,34 @@ struct MaterializeFormatPass
           dyn_cast<WindowType>(kernel.getBody().getArgument(0).getType());
       if (!window)
         continue;
-      const StringRef name = kernel.getSymName();
-      if (name == "step") {
-        FormatBuilder(kernel, window).buildStep();
-      } else if (name == "commit") {
-        FormatBuilder(kernel, window).buildCommit();
-      } else {
-        for (ElementType dense : {ElementType::F32, ElementType::BF16})
-          FormatBuilder(kernel, window).buildTransfer(dense);
-      }
+      if (failed(format(kernel, window)))
+        return signalPassFailure();
       kernel.erase();
     }
+  }
+
+  static LogicalResult format(KernelOp kernel, WindowType window) {
+    if (!kernel.getHeads() || !kernel.getInputs() || !kernel.getFormat() ||
+        !kernel.getTarget())
+      return kernel.emitError("needs #decant.heads, #decant.inputs, "
+                              "#decant.format and #decant.target; "
+                              "decant-expand-window puts them there");
+    const StringRef name = kernel.getSymName();
+    FormatBuilder builder(kernel, window);
+    if (name == "step") {
+      builder.buildStep();
+    } else if (name == "commit") {
+      builder.buildCommit();
+    } else if (name == "pack" || name == "unpack") {
+      for (ElementType dense : {ElementType::F32, ElementType::BF16})
+        FormatBuilder(kernel, window).buildTransfer(dense);
+    } else {
+      return kernel.emitError("kernel @")
+             << name
+             << ": decant-materialize-format knows step, commit, pack and "
+                "unpack";
+    }
+    return success();
   }
 };
 

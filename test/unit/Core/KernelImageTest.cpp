@@ -22,6 +22,7 @@ namespace {
 
 KernelImage sampleImage() {
   DecodeSpec spec;
+  spec.rule = {"gated_delta", "a rule"};
   spec.heads = {2, 4, 32, 48, HeadMap::Modulo};
   spec.window = {8, 2, ElementType::F16};
   spec.state.codes = ElementType::I8;

@@ -24,14 +24,20 @@ namespace {
 std::atomic<int64_t> allocations{0};
 }
 
-void *operator new(size_t size) {
+// Not inlined: GCC would see malloc() beside delete and warn of a mismatch.
+#define DECANT_NOINLINE __attribute__((noinline))
+DECANT_NOINLINE void *operator new(size_t size) {
   ++allocations;
   if (void *memory = std::malloc(size ? size : 1))
     return memory;
   throw std::bad_alloc();
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+DECANT_NOINLINE void operator delete(void *memory) noexcept {
+  std::free(memory);
+}
+DECANT_NOINLINE void operator delete(void *memory, size_t) noexcept {
+  std::free(memory);
+}
 
 namespace {
 

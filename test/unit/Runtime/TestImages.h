@@ -47,6 +47,7 @@ inline void setCode(KernelImage &image) {
 
 inline KernelImage emptyImage(int window) {
   DecodeSpec spec;
+  spec.rule = {"gated_delta", "a rule"};
   spec.heads = {kKeyHeads, kValueHeads, kKeyDim, kValueDim, HeadMap::Group};
   spec.window.length = window;
   KernelImage image;

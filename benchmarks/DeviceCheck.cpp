@@ -1,0 +1,388 @@
+//===- DeviceCheck.cpp - does a device compute what the CPU target computes?
+//===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// decant-device-check: for GDN and KDA, state formats, windows and batches,
+// runs the same tokens on the CPU target and on a device, and compares outputs,
+// decoded states, unpacked states, untouched bytes and graph replays. With
+// --time it then times a step. Prints a table and one JSON line per case; exits
+// 1 when a bound is not met.
+//
+// Bounds: bf16 outputs have a half step of 2^-9 = 2.0e-3, and both sides round
+// the same f32 value; so does everything that follows from it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SyntheticLayer.h"
+#include "decant/Engine.h"
+#include "decant/Reference/Codec.h"
+#include "decant/Runtime/Cuda.h"
+#include "decant/Spec/SpecReader.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <random>
+
+using namespace decant;
+
+namespace {
+
+constexpr double kBound = 2e-3;
+constexpr int64_t kBeyondInt32 = int64_t(1) << 31;
+
+struct Format {
+  std::string name;
+  std::vector<std::string> overrides;
+};
+
+const std::vector<Format> kFormats = {
+    {"f32", {"state.codes=f32", "window.compensators=0"}},
+    {"bf16", {"state.codes=bf16", "window.compensators=0"}},
+    {"leap8", {}},
+};
+
+struct Options {
+  std::string device = "cuda:0";
+  std::vector<int64_t> batches = {1, 7, 64, 512};
+  std::vector<std::string> models = {"gdn", "kda"},
+                           formats = {"f32", "bf16", "leap8"};
+  std::vector<int> windows = {1, 16};
+  int tokens = 20;
+  int keyHeads = 16, valueHeads = 32;
+  bool check = false, time = false, graph = false;
+};
+
+struct Case {
+  std::string model, format;
+  int window;
+  int64_t batch;
+};
+
+struct Result {
+  double output = 0, state = 0, unpacked = 0, flushed = 0;
+  double stepUs = 0;
+  std::string graph = "-", verdict = "ok";
+};
+
+double relative(const std::vector<double> &x, const std::vector<double> &ref) {
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    error += (x[i] - ref[i]) * (x[i] - ref[i]);
+    norm += ref[i] * ref[i];
+  }
+  return norm == 0 ? std::sqrt(error) : std::sqrt(error / norm);
+}
+
+Expected<DecodeSpec> specOf(const Case &c, const Options &options) {
+  SpecSource source;
+  source.spec = "bytelm-" + c.model;
+  for (const Format &format : kFormats)
+    if (format.name == c.format)
+      source.overrides = format.overrides;
+  source.overrides.push_back("window.length=" + std::to_string(c.window));
+  source.overrides.push_back(
+      fmt::format("heads.key={}",
+                  c.model == "gdn" ? options.keyHeads : options.valueHeads));
+  source.overrides.push_back(fmt::format("heads.value={}", options.valueHeads));
+  return readSpec(source);
+}
+
+class Checker {
+public:
+  Checker(Engine &engine, std::shared_ptr<Device> cpu,
+          std::shared_ptr<Device> device, const Options &options)
+      : engine(engine), cpu(cpu), device(device), options(options) {}
+
+  Expected<Result> run(const Case &c) {
+    DECANT_ASSIGN(DecodeSpec spec, specOf(c, options));
+    Result result;
+    DECANT_ASSIGN(std::unique_ptr<Program> tested,
+                  engine.prepare(spec, device));
+    resources = tested->resources();
+    if (options.check) {
+      DECANT_ASSIGN(std::unique_ptr<Program> expected,
+                    engine.prepare(spec, cpu));
+      DECANT_TRY(compare(c, spec, *expected, *tested, result));
+    }
+    if (options.graph)
+      DECANT_TRY(checkGraph(c, spec, *tested, result));
+    if (options.time)
+      DECANT_TRY(time(c, spec, *tested, result));
+    return result;
+  }
+
+  std::vector<KernelResources> resources;
+
+private:
+  static bool vectorDecay(const Case &c) { return c.model == "kda"; }
+
+  Status compare(const Case &c, const DecodeSpec &spec, const Program &expected,
+                 const Program &tested, Result &result) {
+    const int64_t slotBytes = tested.info().slotBytes;
+    const SlotPlan plan = SlotPlan::shuffled(c.batch, slotBytes, kBeyondInt32);
+    DECANT_ASSIGN(LayerRun reference,
+                  LayerRun::create(spec, cpu, expected, plan));
+    DECANT_ASSIGN(LayerRun run, LayerRun::create(spec, device, tested, plan));
+    std::vector<double> x, ref;
+    for (int token = 0; token < options.tokens; ++token) {
+      const TokenInputs inputs =
+          makeToken(spec, vectorDecay(c), c.batch, token);
+      for (LayerRun *layer : {&reference, &run}) {
+        DECANT_TRY(layer->upload(inputs));
+        DECANT_TRY(layer->step());
+        DECANT_ASSIGN(std::vector<float> outputs, layer->outputs());
+        auto &all = layer == &run ? x : ref;
+        all.insert(all.end(), outputs.begin(), outputs.end());
+      }
+    }
+    result.output = relative(x, ref);
+    const int64_t rowWidth = int64_t(spec.heads.value) * spec.heads.valueDim;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (plan.slots[i / rowWidth % c.batch] < 0 && x[i] != 0)
+        result.verdict = "a padding row's output is not 0";
+    DECANT_TRY(run.checkPoison());
+    DECANT_ASSIGN(result.state, compareStates(reference, run, tested));
+    DECANT_ASSIGN(result.unpacked, compareUnpacked(run, spec, tested));
+
+    FlushCall flush;
+    for (auto [layer, program] :
+         {std::pair(&reference, &expected), std::pair(&run, &tested)}) {
+      flush.pool = layer->pool();
+      flush.rows = {layer->deviceSlots(), 1, c.batch};
+      DECANT_TRY(program->flush(flush));
+      DECANT_TRY(program->device().synchronize(nullptr));
+    }
+    DECANT_ASSIGN(result.flushed, compareStates(reference, run, tested));
+    DECANT_TRY(run.checkPoison());
+    for (double error :
+         {result.output, result.state, result.unpacked, result.flushed})
+      if (!(error <= kBound))
+        result.verdict = "an error is above the bound";
+    return {};
+  }
+
+  /// The decoded states of up to 16 live rows.
+  Expected<double> compareStates(const LayerRun &reference, const LayerRun &run,
+                                 const Program &tested) {
+    std::vector<double> x, ref;
+    DECANT_TRY(decode(run, tested, x));
+    DECANT_TRY(decode(reference, tested, ref));
+    return relative(x, ref);
+  }
+
+  static Status decode(const LayerRun &run, const Program &program,
+                       std::vector<double> &states) {
+    int left = 16;
+    for (int32_t slot : run.slotPlan().slots) {
+      if (slot < 0 || left-- == 0)
+        continue;
+      DECANT_ASSIGN(std::vector<uint8_t> bytes, run.slot(slot));
+      const SlotLayout &layout = program.layout();
+      for (int head = 0; head < layout.valueHeads; ++head) {
+        const std::vector<double> state = decodeHead(
+            layout, bytes.data() + kSlotHeaderBytes + head * layout.headBytes);
+        states.insert(states.end(), state.begin(), state.end());
+      }
+    }
+    return {};
+  }
+
+  /// unpack against the host's decoding of the same bytes.
+  Expected<double> compareUnpacked(const LayerRun &run, const DecodeSpec &spec,
+                                   const Program &tested) {
+    const auto &slots = run.slotPlan().slots;
+    const int64_t rows = std::min<int64_t>(slots.size(), 16);
+    const int64_t elements = rows * spec.heads.value * spec.heads.keyDim *
+                             int64_t(spec.heads.valueDim);
+    DECANT_ASSIGN(DeviceBuffer dense,
+                  DeviceBuffer::create(device, elements * 4));
+    DECANT_TRY(device->fill(dense.data(), 0, elements * 4, nullptr));
+    DenseCall call;
+    call.pool = run.pool();
+    call.rows = {run.deviceSlots(), 1, rows};
+    call.dense = dense.data();
+    DECANT_TRY(tested.unpack(call));
+    std::vector<float> host(elements);
+    DECANT_TRY(
+        device->copyToHost(host.data(), dense.data(), elements * 4, nullptr));
+    DECANT_TRY(device->synchronize(nullptr));
+    std::vector<double> x, ref;
+    const int64_t perRow = elements / rows;
+    for (int64_t row = 0; row < rows; ++row)
+      if (slots[row] >= 0)
+        x.insert(x.end(), host.begin() + row * perRow,
+                 host.begin() + (row + 1) * perRow);
+    DECANT_TRY(decode(run, tested, ref));
+    ref.resize(x.size());
+    return relative(x, ref);
+  }
+
+  /// Captures a step of all rows, then replays it with fewer: rows beyond the
+  /// batch become padding, and results must be bit-equal to eager calls.
+  Status checkGraph(const Case &c, const DecodeSpec &spec,
+                    const Program &program, Result &result) {
+    SlotPlan plan = SlotPlan::shuffled(c.batch, program.info().slotBytes, 0);
+    const std::vector<int32_t> all = plan.slots;
+    for (size_t row = (all.size() + 1) / 2; row < all.size(); ++row)
+      plan.slots[row] = -1;
+    DECANT_ASSIGN(LayerRun eager,
+                  LayerRun::create(spec, device, program, plan));
+    DECANT_ASSIGN(LayerRun replayed,
+                  LayerRun::create(spec, device, program, plan));
+    DECANT_ASSIGN(StreamHandle stream, device->createStream());
+    DECANT_ASSIGN(CudaGraph graph,
+                  CudaGraph::capture(*device, stream, [&]() -> Status {
+                    return replayed.step(stream);
+                  }));
+    result.graph = "equal";
+    for (int token = 0; token < options.tokens; ++token) {
+      const TokenInputs inputs =
+          makeToken(spec, vectorDecay(c), c.batch, token);
+      DECANT_TRY(eager.upload(inputs));
+      DECANT_TRY(replayed.upload(inputs));
+      DECANT_TRY(eager.step());
+      DECANT_TRY(graph.launch(stream));
+      DECANT_TRY(device->synchronize(stream));
+      DECANT_ASSIGN(std::vector<float> x, replayed.outputs());
+      DECANT_ASSIGN(std::vector<float> ref, eager.outputs());
+      if (x != ref)
+        result.graph = "DIFFERS";
+    }
+    for (int32_t slot : plan.slots) {
+      if (slot < 0)
+        continue;
+      DECANT_ASSIGN(std::vector<uint8_t> x, replayed.slot(slot));
+      DECANT_ASSIGN(std::vector<uint8_t> ref, eager.slot(slot));
+      if (x != ref)
+        result.graph = "DIFFERS";
+    }
+    DECANT_TRY(replayed.checkPoison());
+    if (result.graph != "equal")
+      result.verdict = "a replayed graph differs from eager calls";
+    return device->destroyStream(stream);
+  }
+
+  /// The mean step of one window, every row at a phase of its own.
+  Status time(const Case &c, const DecodeSpec &spec, const Program &program,
+              Result &result) {
+    const SlotPlan plan = SlotPlan::inOrder(c.batch, program.info().slotBytes);
+    DECANT_ASSIGN(LayerRun run, LayerRun::create(spec, device, program, plan));
+    DECANT_TRY(run.upload(makeToken(spec, vectorDecay(c), c.batch, 0)));
+    std::mt19937 random(3);
+    std::vector<int> phase(c.batch);
+    for (int &p : phase)
+      p = int(random() % c.window);
+    for (int token = 0; token + 1 < c.window; ++token) {
+      std::vector<int32_t> due = plan.slots;
+      for (int64_t row = 0; row < c.batch; ++row)
+        if (phase[row] <= token)
+          due[row] = -1;
+      DECANT_TRY(run.setSlots(due));
+      DECANT_TRY(run.step());
+    }
+    DECANT_TRY(run.setSlots(plan.slots));
+    DECANT_ASSIGN(StreamHandle stream, device->createStream());
+    DECANT_ASSIGN(EventHandle begin, device->createEvent());
+    DECANT_ASSIGN(EventHandle end, device->createEvent());
+    const int steps = std::max(16, c.window);
+    std::vector<double> times;
+    for (int repeat = 0; repeat < 7; ++repeat) {
+      DECANT_TRY(device->recordEvent(begin, stream));
+      for (int step = 0; step < steps; ++step)
+        DECANT_TRY(run.step(stream));
+      DECANT_TRY(device->recordEvent(end, stream));
+      DECANT_ASSIGN(double us, device->microsecondsBetween(begin, end));
+      if (repeat > 0) // the first warms up
+        times.push_back(us / steps);
+    }
+    std::sort(times.begin(), times.end());
+    result.stepUs = times[times.size() / 2];
+    for (EventHandle event : {begin, end})
+      DECANT_TRY(device->destroyEvent(event));
+    return device->destroyStream(stream);
+  }
+
+  Engine &engine;
+  std::shared_ptr<Device> cpu, device;
+  const Options &options;
+};
+
+int fail(const Status &status) {
+  fmt::print(stderr, "decant-device-check: error: {}\n", status.message());
+  return int(status.code()) >= 2 ? 2 : 1;
+}
+
+int runAll(const Options &options) {
+  Expected<Engine> engine = Engine::create(EngineOptions());
+  if (!engine)
+    return fail(engine.status());
+  auto cpu = engine->openDevice("cpu");
+  auto device = engine->openDevice(options.device);
+  for (const auto *opened : {&cpu, &device})
+    if (!*opened)
+      return fail(opened->status());
+  const DeviceInfo &info = (*device)->info();
+  fmt::print("device {}, driver {}\n", info.name, info.driverVersion);
+  fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10}{:>10}{:>10}{:>10} {:<8}{:>10}  {}\n",
+             "rule", "state", "window", "batch", "output", "state", "unpack",
+             "flush", "graph", "step us", "verdict");
+  Checker checker(*engine, *cpu, *device, options);
+  int failures = 0;
+  for (const std::string &model : options.models)
+    for (const std::string &format : options.formats)
+      for (int window : options.windows) {
+        for (int64_t batch : options.batches) {
+          const Case c = {model, format, window, batch};
+          Expected<Result> result = checker.run(c);
+          if (!result) {
+            ++failures;
+            fmt::print("{:<5}{:<7}{:>6}{:>6} FAILED: {}\n", model, format,
+                       window, batch, result.status().message());
+            continue;
+          }
+          failures += result->verdict != "ok";
+          fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10.1e}{:>10.1e}{:>10.1e}{:>10.1e} "
+                     "{:<8}{:>10.2f}  {}\n",
+                     model, format, window, batch, result->output,
+                     result->state, result->unpacked, result->flushed,
+                     result->graph, result->stepUs, result->verdict);
+          std::fflush(stdout);
+        }
+        for (const KernelResources &kernel : checker.resources)
+          if (kernel.role == "step" || kernel.role == "commit")
+            fmt::print("  @{}: {} registers, {} B shared, {} B local\n",
+                       kernel.role, kernel.registers, kernel.sharedBytes,
+                       kernel.localBytes);
+      }
+  fmt::print("{} cases failed\n", failures);
+  return failures == 0 ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  CLI::App app("Compares a device with the CPU target and times a step.");
+  app.add_option("--device", options.device,
+                 "cuda:N, or cpu to test the check");
+  app.add_option("--batch", options.batches)->delimiter(',');
+  app.add_option("--model", options.models, "gdn, kda")->delimiter(',');
+  app.add_option("--format", options.formats, "f32, bf16, leap8")
+      ->delimiter(',');
+  app.add_option("--window", options.windows)->delimiter(',');
+  app.add_option("--tokens", options.tokens);
+  app.add_option("--key-heads", options.keyHeads, "of GDN");
+  app.add_option("--value-heads", options.valueHeads);
+  app.add_flag("--check", options.check, "compare with the CPU target");
+  app.add_flag("--graph", options.graph, "replay a captured graph");
+  app.add_flag("--time", options.time, "time a step");
+  CLI11_PARSE(app, argc, argv);
+  return runAll(options);
+}

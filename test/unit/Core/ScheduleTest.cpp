@@ -1,0 +1,161 @@
+//===- ScheduleTest.cpp - legality, default and text ----------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The default schedule must be legal wherever a spec is, and a refusal must
+// name the numbers that disagree.
+//
+//===----------------------------------------------------------------------===//
+#include "decant/Core/Schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace decant {
+namespace {
+
+SlotLayout layoutOf(int keyDim, int valueDim, ElementType codes) {
+  DecodeSpec spec;
+  spec.name = "s";
+  spec.rule = {"r", "decant.rule @r"};
+  spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
+  spec.state.codes = codes;
+  if (codes == ElementType::I8)
+    spec.state.scales = {{Axis::Value, ScaleFit::AbsMax, ElementType::F32}};
+  return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None});
+}
+
+TargetInfo target(const std::string &name) { return *lookupTarget(name); }
+
+Schedule leapQuantSchedule() {
+  Schedule schedule;
+  schedule.keyLanes = 16;
+  schedule.valueLanes = 8;
+  schedule.keysPerLane = 8;
+  schedule.valuesPerLane = 16;
+  schedule.rows = RowLoop::Unrolled;
+  return schedule;
+}
+
+// The picture in Schedule.h.
+TEST(Schedule, DefaultForInt8At128) {
+  const SlotLayout layout = layoutOf(128, 128, ElementType::I8);
+  EXPECT_EQ(toString(defaultSchedule(layout, target("sm_90a"))),
+            "strategy = simt, key_lanes = 16, value_lanes = 8, "
+            "keys_per_lane = 8, values_per_lane = 16, rows = unrolled");
+  EXPECT_EQ(toString(defaultSchedule(layout, target("x86-64"))),
+            "strategy = simt, key_lanes = 1, value_lanes = 1, "
+            "keys_per_lane = 128, values_per_lane = 128, rows = rolled");
+}
+
+TEST(Schedule, DefaultIsLegalForEveryDimOnEveryTarget) {
+  std::vector<int> dims;
+  for (int dim = kMinDim; dim <= kMaxDim; dim += 7)
+    dims.push_back(dim);
+  for (int dim : {48, 64, 96, 100, 128, 192, 255, 256})
+    dims.push_back(dim);
+  for (const TargetInfo &target : knownTargets())
+    for (int keyDim : dims)
+      for (int valueDim : dims)
+        for (ElementType codes : {ElementType::F32, ElementType::F16,
+                                  ElementType::BF16, ElementType::I8}) {
+          const SlotLayout layout = layoutOf(keyDim, valueDim, codes);
+          const Schedule schedule = defaultSchedule(layout, target);
+          const Status status = check(schedule, layout, target);
+          ASSERT_TRUE(status.ok()) << status.message();
+          Expected<Schedule> read = parseSchedule(toString(schedule));
+          ASSERT_TRUE(read.ok()) << read.status().message();
+          EXPECT_EQ(toString(*read), toString(schedule));
+          if (target.kind == TargetKind::Cpu)
+            continue;
+          // A lane's load is at most 16 bytes unless the block would have too
+          // many threads; halving the values would then go beyond the limit.
+          if (schedule.valuesPerLane * elementBytes(codes) > 16)
+            EXPECT_GT(2 * schedule.threads(), target.maxThreads)
+                << keyDim << " x " << valueDim;
+        }
+}
+
+TEST(Schedule, TextRoundTripsInAnyOrderAndSpacing) {
+  const std::string text = toString(leapQuantSchedule());
+  EXPECT_EQ(toString(*parseSchedule(text)), text);
+  EXPECT_EQ(toString(*parseSchedule(
+                "rows=unrolled,values_per_lane=16 , keys_per_lane = 8,"
+                "value_lanes= 8, key_lanes =16, strategy=simt")),
+            text);
+}
+
+void expectRefused(const Schedule &schedule, const std::string &words,
+                   const std::string &targetName = "sm_90a") {
+  const Status status =
+      check(schedule, layoutOf(128, 128, ElementType::I8), target(targetName));
+  ASSERT_FALSE(status.ok()) << toString(schedule);
+  EXPECT_EQ(status.code(), StatusCode::InvalidInput);
+  EXPECT_NE(status.message().find(words), std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find(toString(schedule)), std::string::npos)
+      << "the message quotes the schedule";
+}
+
+TEST(Schedule, IllegalOnesAreRefusedWithTheirNumbers) {
+  EXPECT_TRUE(check(leapQuantSchedule(), layoutOf(128, 128, ElementType::I8),
+                    target("sm_90a"))
+                  .ok());
+  Schedule schedule = leapQuantSchedule();
+  schedule.keyLanes = 12;
+  expectRefused(schedule, "key_lanes is 12; a power of two up to 32");
+  schedule.keyLanes = 64;
+  expectRefused(schedule, "key_lanes is 64; a power of two up to 32");
+  schedule.keyLanes = 0;
+  expectRefused(schedule, "key_lanes is 0");
+
+  schedule = leapQuantSchedule();
+  schedule.keysPerLane = 4;
+  expectRefused(schedule, "key_lanes x keys_per_lane is 64; the padded key "
+                          "dim is 128");
+  schedule = leapQuantSchedule();
+  schedule.valuesPerLane = 32;
+  expectRefused(schedule, "value_lanes x values_per_lane is 256; the padded "
+                          "value dim is 128");
+  schedule = leapQuantSchedule();
+  schedule.keyLanes = 32;
+  schedule.keysPerLane = 4;
+  schedule.valueLanes = 32;
+  schedule.valuesPerLane = 4;
+  expectRefused(schedule, "1024 threads; sm_90a allows 512 per block");
+  expectRefused(leapQuantSchedule(), "128 threads; x86-64 allows 1 per block",
+                "x86-64");
+}
+
+TEST(Schedule, TextsThatAreNoScheduleAreRefused) {
+  const std::string good = toString(leapQuantSchedule());
+  auto replaced = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  auto message = [](const std::string &text) {
+    Expected<Schedule> schedule = parseSchedule(text);
+    return schedule.ok() ? "accepted" : schedule.status().message();
+  };
+  EXPECT_EQ(message(""), "schedule.strategy: ''; allowed is simt");
+  EXPECT_EQ(message("fast"), "schedule: 'fast' is not 'field = value'");
+  EXPECT_EQ(message(replaced("simt", "mma")),
+            "schedule.strategy: 'mma'; allowed is simt");
+  for (const char *word : {"", "0", "-8", "8.0", "eight", "100000", "0x8"})
+    EXPECT_EQ(message(replaced("keys_per_lane = 8",
+                               std::string("keys_per_lane = ") + word)),
+              std::string("schedule.keys_per_lane: '") + word +
+                  "'; a positive whole number is needed");
+  EXPECT_EQ(message(replaced("unrolled", "maybe")),
+            "schedule.rows: 'maybe'; allowed are unrolled, rolled");
+  EXPECT_EQ(message(replaced(", rows = unrolled", "")),
+            "schedule.rows: ''; allowed are unrolled, rolled");
+  EXPECT_EQ(message(good + ", stages = 3"),
+            "schedule: unknown field in '" + good + ", stages = 3'");
+}
+
+} // namespace
+} // namespace decant

@@ -1,0 +1,113 @@
+//===- SlotPicture.cpp - a slot's bytes and a tile's lanes, drawn ---------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SlotPicture.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace decant;
+using namespace decant::tool;
+
+namespace {
+
+constexpr int kBarWidth = 32;
+constexpr const char *kRow = "{:>10} {:>10}  {:<20} {:<18} {}\n";
+
+/// At least one mark for anything at all.
+std::string bar(int64_t part, int64_t whole) {
+  if (part == 0)
+    return "";
+  return std::string(std::max<int64_t>(1, part * kBarWidth / whole), '#');
+}
+
+std::string shapeOf(const Region &region) {
+  return fmt::format("{} [{}, {}]", toString(region.type), region.count,
+                     region.width);
+}
+
+/// The numbers from which a picture takes its rows or columns: the first two
+/// and the last of `count`, -1 for what is left out.
+std::vector<int> sample(int count) {
+  if (count <= 3) {
+    std::vector<int> all(count);
+    for (int i = 0; i < count; ++i)
+      all[i] = i;
+    return all;
+  }
+  return {0, 1, -1, count - 1};
+}
+
+std::string span(int part, int width) {
+  return part < 0 ? "..."
+                  : fmt::format("{}..{}", part * width, (part + 1) * width - 1);
+}
+
+} // namespace
+
+std::string decant::tool::drawSlot(const SlotLayout &layout) {
+  std::string text = fmt::format("slot, {} bytes\n", layout.slotBytes);
+  text += fmt::format(kRow, "offset", "bytes", "", "", "");
+  text +=
+      fmt::format(kRow, 0, kSlotHeaderBytes, "header", "version, fill, tokens",
+                  bar(kSlotHeaderBytes, layout.slotBytes));
+  for (int head : sample(layout.valueHeads)) {
+    if (head < 0) {
+      text += fmt::format(kRow, "...", "", "", "", "");
+      continue;
+    }
+    text += fmt::format(kRow, kSlotHeaderBytes + head * layout.headBytes,
+                        layout.headBytes, fmt::format("head {}", head), "",
+                        bar(layout.headBytes, layout.slotBytes));
+  }
+  text += fmt::format("\nhead, {} bytes\n", layout.headBytes);
+  text += fmt::format(kRow, "offset", "bytes", "", "", "");
+  for (const auto &[name, region] : layout.regions())
+    if (!region.empty())
+      text +=
+          fmt::format(kRow, region.offset, region.bytes(), name,
+                      shapeOf(region), bar(region.bytes(), layout.headBytes));
+  return text;
+}
+
+Json decant::tool::slotToJson(const SlotLayout &layout) {
+  Json json = {
+      {"slot_bytes", layout.slotBytes}, {"header_bytes", kSlotHeaderBytes},
+      {"heads", layout.valueHeads},     {"head_bytes", layout.headBytes},
+      {"key_dim", layout.keyDim},       {"value_dim", layout.valueDim},
+      {"padded_key", layout.paddedKey}, {"padded_value", layout.paddedValue},
+      {"window", layout.window},        {"compensators", layout.compensators}};
+  json["regions"] = Json::array();
+  for (const auto &[name, region] : layout.regions())
+    if (!region.empty())
+      json["regions"].push_back({{"name", name},
+                                 {"offset", region.offset},
+                                 {"bytes", region.bytes()},
+                                 {"type", toString(region.type)},
+                                 {"count", region.count},
+                                 {"width", region.width}});
+  return json;
+}
+
+std::string decant::tool::drawLanes(const Schedule &schedule) {
+  std::string text = fmt::format("{:<14}", "value");
+  const std::vector<int> columns = sample(schedule.valueLanes);
+  for (int column : columns)
+    text += fmt::format(" {:>9}", span(column, schedule.valuesPerLane));
+  text += '\n';
+  for (int row : sample(schedule.keyLanes)) {
+    text += fmt::format("key {:<10}", span(row, schedule.keysPerLane));
+    for (int column : columns)
+      text += fmt::format(
+          " {:>9}", row < 0 || column < 0
+                        ? "..."
+                        : fmt::format("t{}", column * schedule.keyLanes + row));
+    text += '\n';
+  }
+  return text;
+}

@@ -1,0 +1,281 @@
+//===- TraceDecoder.cpp - a trace through a compiled kernel ---------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TraceDecoder.h"
+
+#include "Progress.h"
+#include "decant/Core/Numeric.h"
+#include "decant/Reference/Codec.h"
+#include "decant/Runtime/Cuda.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace decant;
+using namespace decant::tool;
+
+namespace {
+
+constexpr int kSlots = 3, kOwnSlot = 1;
+/// All ones is a NaN in every float type and no sensible code or count, so that
+/// a byte that is read by mistake shows.
+constexpr uint8_t kPoison = 0xff;
+
+bool isQkv(const std::string &name) {
+  return name == "q" || name == "k" || name == "v";
+}
+
+int64_t rowBytesOf(const TraceInput &input) {
+  return int64_t(input.heads) * input.width * elementBytes(input.tensor->type);
+}
+
+/// [q heads | k heads | v heads] of every token.
+std::vector<uint8_t> packQkv(const TraceView &view) {
+  std::vector<uint8_t> packed;
+  for (int64_t token = 0; token < view.tokens; ++token)
+    for (const char *name : {"q", "k", "v"}) {
+      const TraceInput &input = *view.find(name);
+      const int64_t bytes = rowBytesOf(input);
+      const uint8_t *row = input.tensor->bytes.data() + token * bytes;
+      packed.insert(packed.end(), row, row + bytes);
+    }
+  return packed;
+}
+
+template <typename Word> Word loadWord(const uint8_t *bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof(word));
+  return word;
+}
+
+} // namespace
+
+TraceDecoder::TraceDecoder(const Program &program,
+                           std::shared_ptr<Device> device,
+                           const DecodeSpec &spec)
+    : program(&program), device(std::move(device)), spec(&spec) {}
+
+Expected<TraceDecoder> TraceDecoder::create(const Program &program,
+                                            std::shared_ptr<Device> device,
+                                            const DecodeSpec &spec,
+                                            const TraceView &view) {
+  TraceDecoder decoder(program, std::move(device), spec);
+  DECANT_TRY(decoder.uploadInputs(view));
+  const int32_t slot = kOwnSlot;
+  DECANT_ASSIGN(decoder.slots, decoder.upload(&slot, sizeof(slot)));
+  const ProgramInfo &info = program.info();
+  DECANT_ASSIGN(decoder.pool,
+                DeviceBuffer::create(decoder.device, kSlots * info.slotBytes));
+  decoder.outputRowBytes =
+      int64_t(info.heads) * info.valueDim * elementBytes(spec.inputs.output);
+  DECANT_ASSIGN(decoder.outputs,
+                DeviceBuffer::create(decoder.device,
+                                     view.tokens * decoder.outputRowBytes));
+  return Expected<TraceDecoder>(std::move(decoder));
+}
+
+Expected<DeviceBuffer> TraceDecoder::upload(const void *bytes, int64_t count) {
+  DECANT_ASSIGN(DeviceBuffer buffer, DeviceBuffer::create(device, count));
+  DECANT_TRY(device->copyToDevice(buffer.data(), bytes, count, nullptr));
+  DECANT_TRY(device->synchronize(nullptr));
+  return Expected<DeviceBuffer>(std::move(buffer));
+}
+
+Status TraceDecoder::uploadInputs(const TraceView &view) {
+  const bool packed = spec->inputs.layout == InputLayout::PackedQkv;
+  if (packed) {
+    const std::vector<uint8_t> rows = packQkv(view);
+    DECANT_ASSIGN(DeviceBuffer memory, upload(rows.data(), rows.size()));
+    inputs.push_back(
+        {"qkv", std::move(memory), int64_t(rows.size()) / view.tokens});
+  }
+  for (const TraceInput &input : view.inputs) {
+    const std::string &name = input.input.name;
+    if (packed && isQkv(name))
+      continue;
+    DECANT_ASSIGN(DeviceBuffer memory, upload(input.tensor->bytes.data(),
+                                              input.tensor->bytes.size()));
+    inputs.push_back(
+        {name == "g" ? "decay" : name, std::move(memory), rowBytesOf(input)});
+  }
+  if (view.aLog) {
+    DECANT_ASSIGN(aLog,
+                  upload(view.aLog->bytes.data(), view.aLog->bytes.size()));
+    DECANT_ASSIGN(dtBias,
+                  upload(view.dtBias->bytes.data(), view.dtBias->bytes.size()));
+  }
+  return {};
+}
+
+Status TraceDecoder::resetPool() {
+  DECANT_TRY(device->fill(pool.data(), kPoison, pool.bytes(), nullptr));
+  DECANT_TRY(device->fill(outputs.data(), kPoison, outputs.bytes(), nullptr));
+  DECANT_TRY(device->synchronize(nullptr));
+  const int32_t slot = kOwnSlot;
+  ZeroCall zero;
+  zero.pool = {pool.data(), 0, kSlots};
+  zero.slots = &slot;
+  zero.count = 1;
+  DECANT_TRY(program->zero(zero));
+  return device->synchronize(nullptr);
+}
+
+Status TraceDecoder::step(int64_t token, StreamHandle stream) {
+  StepCall call;
+  call.pool = {pool.data(), 0, kSlots};
+  call.rows.slots = static_cast<const int32_t *>(slots.data());
+  call.rows.rows = 1;
+  call.stream = stream;
+  std::vector<NamedTensor> extra;
+  for (const Input &input : inputs) {
+    const RowTensor row{static_cast<const char *>(input.memory.data()) +
+                        token * input.rowBytes};
+    if (input.name == "qkv")
+      call.qkv = row;
+    else if (input.name == "q")
+      call.q = row;
+    else if (input.name == "k")
+      call.k = row;
+    else if (input.name == "v")
+      call.v = row;
+    else if (input.name == "decay")
+      call.decay = row;
+    else if (input.name == "beta")
+      call.beta = row;
+    else
+      extra.push_back({input.name.c_str(), row});
+  }
+  call.extra = extra.data();
+  call.extraCount = int(extra.size());
+  call.aLog = aLog.data();
+  call.dtBias = dtBias.data();
+  call.out = static_cast<char *>(outputs.data()) + token * outputRowBytes;
+  return program->step(call);
+}
+
+Expected<DecodedTrace> TraceDecoder::decode(int64_t tokens) {
+  using Clock = std::chrono::steady_clock;
+  const bool host = device->info().kind == TargetKind::Cpu;
+  DECANT_TRY(resetPool());
+  hostMicroseconds.clear();
+  decodedTokens = tokens;
+  Progress progress("token", tokens);
+  for (int64_t token = 0; token < tokens; ++token) {
+    const Clock::time_point begin = Clock::now();
+    DECANT_TRY(step(token, nullptr));
+    if (host)
+      hostMicroseconds.push_back(
+          std::chrono::duration<double, std::micro>(Clock::now() - begin)
+              .count());
+    progress.update(token);
+  }
+  DECANT_TRY(device->synchronize(nullptr));
+  DecodedTrace result;
+  DECANT_ASSIGN(result.outputs, readOutputs(tokens));
+  DECANT_ASSIGN(result.states, readStates(tokens));
+  return result;
+}
+
+Expected<std::vector<double>> TraceDecoder::readOutputs(int64_t tokens) {
+  std::vector<uint8_t> bytes(tokens * outputRowBytes);
+  DECANT_TRY(
+      device->copyToHost(bytes.data(), outputs.data(), bytes.size(), nullptr));
+  DECANT_TRY(device->synchronize(nullptr));
+  const ElementType type = spec->inputs.output;
+  std::vector<double> values(bytes.size() / elementBytes(type));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = loadElement(type, &bytes[i * elementBytes(type)]);
+  return values;
+}
+
+Expected<std::vector<double>> TraceDecoder::readStates(int64_t tokens) {
+  const SlotLayout &layout = program->layout();
+  std::vector<uint8_t> bytes(pool.bytes());
+  DECANT_TRY(
+      device->copyToHost(bytes.data(), pool.data(), bytes.size(), nullptr));
+  DECANT_TRY(device->synchronize(nullptr));
+  const uint8_t *own = bytes.data() + kOwnSlot * layout.slotBytes;
+  for (const uint8_t *byte = bytes.data(); byte < &*bytes.end(); ++byte)
+    if ((byte < own || byte >= own + layout.slotBytes) && *byte != kPoison)
+      return Status::failed(fmt::format(
+          "{}: the kernel wrote byte {} of slot {}, a neighbour of slot {}, "
+          "the only one that it was given",
+          spec->name, (byte - bytes.data()) % layout.slotBytes,
+          (byte - bytes.data()) / layout.slotBytes, kOwnSlot));
+  DECANT_TRY(checkHeader(own, tokens));
+  std::vector<double> states;
+  for (int head = 0; head < layout.valueHeads; ++head) {
+    const std::vector<double> state =
+        decodeHead(layout, own + kSlotHeaderBytes + head * layout.headBytes);
+    states.insert(states.end(), state.begin(), state.end());
+  }
+  return states;
+}
+
+Status TraceDecoder::checkHeader(const uint8_t *slot, int64_t tokens) const {
+  const auto version = loadWord<uint32_t>(slot);
+  const auto fill = loadWord<uint32_t>(slot + 4);
+  const auto count = loadWord<uint64_t>(slot + 8);
+  const int64_t wantedFill = tokens % program->layout().window;
+  if (version == kSlotVersion && int64_t(fill) == wantedFill &&
+      int64_t(count) == tokens)
+    return {};
+  return Status::failed(fmt::format(
+      "{}: the slot's header says version {}, {} tokens in the window and {} "
+      "in all; after this trace it should say {}, {} and {}",
+      spec->name, version, fill, count, kSlotVersion, wantedFill, tokens));
+}
+
+Expected<StepTime> TraceDecoder::measure() {
+  if (device->info().kind != TargetKind::Cpu)
+    return measureByGraph();
+  constexpr size_t kWarmUp = 16;
+  std::vector<double> times = hostMicroseconds;
+  times.erase(times.begin(),
+              times.begin() + std::min(kWarmUp, times.size() / 4));
+  const auto middle = times.begin() + times.size() / 2;
+  std::nth_element(times.begin(), middle, times.end());
+  return StepTime{*middle,
+                  fmt::format("median of {} steps, wall clock", times.size())};
+}
+
+Expected<StepTime> TraceDecoder::measureByGraph() {
+  constexpr int64_t kStepsPerGraph = 64; // rounded up to whole windows
+  constexpr int kWarmUp = 3, kLaunches = 20;
+  const int64_t window = program->layout().window;
+  const int64_t steps = (kStepsPerGraph + window - 1) / window * window;
+  DECANT_TRY(resetPool());
+  DECANT_ASSIGN(const StreamHandle stream, device->createStream());
+  DECANT_ASSIGN(const EventHandle begin, device->createEvent());
+  DECANT_ASSIGN(const EventHandle end, device->createEvent());
+  auto work = [&]() -> Status {
+    for (int64_t i = 0; i < steps; ++i)
+      DECANT_TRY(step(i % decodedTokens, stream));
+    return {};
+  };
+  double microseconds = 0;
+  {
+    DECANT_ASSIGN(const CudaGraph graph,
+                  CudaGraph::capture(*device, stream, work));
+    for (int i = 0; i < kWarmUp; ++i)
+      DECANT_TRY(graph.launch(stream));
+    DECANT_TRY(device->recordEvent(begin, stream));
+    for (int i = 0; i < kLaunches; ++i)
+      DECANT_TRY(graph.launch(stream));
+    DECANT_TRY(device->recordEvent(end, stream));
+    DECANT_ASSIGN(microseconds, device->microsecondsBetween(begin, end));
+  }
+  DECANT_TRY(device->destroyEvent(begin));
+  DECANT_TRY(device->destroyEvent(end));
+  DECANT_TRY(device->destroyStream(stream));
+  return StepTime{
+      microseconds / double(steps * kLaunches),
+      fmt::format("mean of {} steps in a captured graph", steps * kLaunches)};
+}

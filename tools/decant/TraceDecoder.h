@@ -1,0 +1,77 @@
+//===- TraceDecoder.h - a trace through a compiled kernel -------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In: a program and a trace. Out: what the kernel made of it, as numbers. The
+// trace is one sequence, a batch of one row; its slot lies between two others
+// whose bytes must stay as they are.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TOOLS_TRACEDECODER_H
+#define DECANT_TOOLS_TRACEDECODER_H
+
+#include "decant/Reference/TraceView.h"
+#include "decant/Runtime/Program.h"
+
+namespace decant::tool {
+
+struct DecodedTrace {
+  std::vector<double> outputs; // [tokens, value heads, value dim]
+  std::vector<double> states;  // [value heads, key dim, value dim], at the end
+};
+
+struct StepTime {
+  double microseconds = 0;
+  std::string method; // how it was measured
+};
+
+class TraceDecoder {
+public:
+  /// Uploads the trace. Program, spec and view must outlive the decoder.
+  static Expected<TraceDecoder> create(const Program &program,
+                                       std::shared_ptr<Device> device,
+                                       const DecodeSpec &spec,
+                                       const TraceView &view);
+
+  /// Decodes the first `tokens` tokens from an empty state.
+  Expected<DecodedTrace> decode(int64_t tokens);
+  /// The time of one step of those tokens. Changes the state.
+  Expected<StepTime> measure();
+
+private:
+  TraceDecoder(const Program &program, std::shared_ptr<Device> device,
+               const DecodeSpec &spec);
+
+  Status uploadInputs(const TraceView &view);
+  Expected<DeviceBuffer> upload(const void *bytes, int64_t count);
+  Status resetPool();
+  Status step(int64_t token, StreamHandle stream);
+  Expected<std::vector<double>> readOutputs(int64_t tokens);
+  Expected<std::vector<double>> readStates(int64_t tokens);
+  Status checkHeader(const uint8_t *slot, int64_t tokens) const;
+  Expected<StepTime> measureByGraph();
+
+  /// A tensor of the trace with one row per token.
+  struct Input {
+    std::string name; // of the kernel's argument
+    DeviceBuffer memory;
+    int64_t rowBytes = 0;
+  };
+
+  const Program *program;
+  std::shared_ptr<Device> device;
+  const DecodeSpec *spec;
+  std::vector<Input> inputs;
+  DeviceBuffer aLog, dtBias, slots, pool, outputs;
+  int64_t outputRowBytes = 0;
+  int64_t decodedTokens = 0;
+  std::vector<double> hostMicroseconds; // of each step, on the CPU
+};
+
+} // namespace decant::tool
+
+#endif // DECANT_TOOLS_TRACEDECODER_H
