@@ -54,6 +54,7 @@ struct Options {
   std::vector<std::string> models = {"gdn", "kda"},
                            formats = {"f32", "bf16", "leap8"};
   std::vector<int> windows = {1, 16};
+  std::vector<std::string> overrides; // of every spec, after the format's
   int tokens = 20;
   int keyHeads = 16, valueHeads = 32;
   bool check = false, time = false, graph = false;
@@ -91,6 +92,8 @@ Expected<DecodeSpec> specOf(const Case &c, const Options &options) {
       fmt::format("heads.key={}",
                   c.model == "gdn" ? options.keyHeads : options.valueHeads));
   source.overrides.push_back(fmt::format("heads.value={}", options.valueHeads));
+  source.overrides.insert(source.overrides.end(), options.overrides.begin(),
+                          options.overrides.end());
   return readSpec(source);
 }
 
@@ -378,6 +381,7 @@ int main(int argc, char **argv) {
       ->delimiter(',');
   app.add_option("--window", options.windows)->delimiter(',');
   app.add_option("--tokens", options.tokens);
+  app.add_option("--set", options.overrides, "path=value, for every spec");
   app.add_option("--key-heads", options.keyHeads, "of GDN");
   app.add_option("--value-heads", options.valueHeads);
   app.add_flag("--check", options.check, "compare with the CPU target");

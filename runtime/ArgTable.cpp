@@ -1,4 +1,4 @@
-//===- ArgTable.cpp - from a call's fields to an entry's arguments --------===//
+//===- ArgTable.cpp - from fields to kernel arguments ---------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ArgTable.h - from a call's fields to an entry's arguments  -*- C++
-//-*-===//
+//===- ArgTable.h - from fields to kernel arguments ----------- -*- C++ -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

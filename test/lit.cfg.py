@@ -6,7 +6,7 @@ import lit.formats
 config.name = "Decant"
 config.test_format = lit.formats.ShTest(False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["unit", "CAPI", "Install", "data"]
+config.excludes = ["unit", "CAPI", "Install", "Spec", "Inputs", "data"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.decant_obj_root, "test")
 config.substitutions.append(("%src", config.decant_src_root))

@@ -251,23 +251,23 @@ private:
       return memref::LoadOp::create(b, area,
                                     ValueRange{from, index(i), laneIds[0]});
     };
-    SmallVector<Value> initial;
-    for (int64_t i = 0; i < width; ++i)
-      initial.push_back(load(index(0), i));
-    auto loop = scf::ForOp::create(b, index(1), index(lanes.groups()), index(1),
-                                   initial);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      SmallVector<Value> sums;
-      for (int64_t i = 0; i < width; ++i)
-        sums.push_back(combine(kind, loop.getRegionIterArg(i),
-                               load(loop.getInductionVar(), i)));
-      scf::YieldOp::create(b, sums);
+    // A tree over the groups goes on where the shuffles stopped.
+    for (int64_t i = 0; i < width; ++i) {
+      SmallVector<Value> tree;
+      for (int64_t from = 0; from < lanes.groups(); ++from)
+        tree.push_back(load(index(from), i));
+      while (tree.size() > 1) {
+        SmallVector<Value> next;
+        for (size_t pair = 0; pair < tree.size(); pair += 2)
+          next.push_back(pair + 1 < tree.size()
+                             ? combine(kind, tree[pair], tree[pair + 1])
+                             : tree[pair]);
+        tree = next;
+      }
+      elements[i] = tree[0];
     }
     // The area may be written again.
     gpu::BarrierOp::create(b);
-    elements.assign(loop.getResults().begin(), loop.getResults().end());
   }
 
   KernelOp source;

@@ -1,4 +1,4 @@
-//===- KernelImage.cpp - the image file ---------------------------------===//
+//===- KernelImage.cpp - the image file -----------------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,8 +21,9 @@
 
 #include "decant/Core/KernelImage.h"
 
+#include "HeaderFields.h"
+
 #include <fmt/format.h>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -56,10 +57,6 @@ constexpr NamedRegion kRegions[] = {
     {"record_keys", &SlotLayout::recordKeys},
     {"record_values", &SlotLayout::recordValues},
 };
-
-const char *toString(ArgKind kind) {
-  return kind == ArgKind::Pointer ? "pointer" : "int64";
-}
 
 const std::initializer_list<ElementType> kElementTypes = {
     ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::I8};
@@ -133,108 +130,6 @@ json entryToJson(const KernelEntry &entry) {
           {"threads", entry.threads}, {"shared_bytes", entry.sharedBytes}};
 }
 
-/// Reads fields of one JSON object. The first wrong field is kept as `error`
-/// and every later read returns a harmless value, so that a reader is a plain
-/// list of fields with one check at its end.
-class FieldReader {
-public:
-  FieldReader(const json *object, std::string path, Status &error)
-      : object(object), path(std::move(path)), error(error) {
-    if (object && !object->is_object())
-      refuse("", "an object", object);
-  }
-
-  std::string text(const char *name) {
-    const json *value = field(name);
-    if (value && value->is_string())
-      return value->get<std::string>();
-    refuse(name, "a string", value);
-    return {};
-  }
-
-  int64_t integer(const char *name, int64_t low, int64_t high) {
-    const json *value = field(name);
-    // Beyond int64 the parser yields an unsigned number.
-    if (value && value->is_number_integer() &&
-        !(value->is_number_unsigned() &&
-          value->get<uint64_t>() >
-              uint64_t(std::numeric_limits<int64_t>::max()))) {
-      int64_t found = value->get<int64_t>();
-      if (found >= low && found <= high)
-        return found;
-    }
-    refuse(name, fmt::format("an integer from {} to {}", low, high), value);
-    return low;
-  }
-
-  bool boolean(const char *name) {
-    const json *value = field(name);
-    if (value && value->is_boolean())
-      return value->get<bool>();
-    refuse(name, "true or false", value);
-    return false;
-  }
-
-  template <typename Enum>
-  Enum named(const char *name, std::initializer_list<Enum> allowed) {
-    const json *value = field(name);
-    std::string choices;
-    for (Enum choice : allowed) {
-      if (value && value->is_string() &&
-          value->get_ref<const std::string &>() == toString(choice))
-        return choice;
-      choices += std::string(choices.empty() ? "" : ", ") + toString(choice);
-    }
-    refuse(name, "one of " + choices, value);
-    return *allowed.begin();
-  }
-
-  FieldReader object_(const char *name) {
-    return {field(name, "an object"), join(name), error};
-  }
-
-  template <typename Read> void array(const char *name, Read read) {
-    const json *value = field(name);
-    if (!value || !value->is_array())
-      return refuse(name, "an array", value);
-    for (size_t i = 0; i < value->size() && error.ok(); ++i)
-      read(FieldReader(&(*value)[i], fmt::format("{}[{}]", join(name), i),
-                       error));
-  }
-
-  void refuse(const char *name, const std::string &allowed, const json *found) {
-    if (!error.ok())
-      return;
-    std::string shown =
-        found ? found->dump(-1, ' ', false, json::error_handler_t::replace)
-              : "nothing";
-    if (shown.size() > 60)
-      shown = shown.substr(0, 57) + "...";
-    error = Status::invalid(
-        fmt::format("kernel image: header field \"{}\": found {}, expected {}",
-                    join(name), shown, allowed));
-  }
-
-private:
-  const json *field(const char *name, const char *allowed = nullptr) {
-    if (!error.ok() || !object || !object->is_object())
-      return nullptr;
-    auto found = object->find(name);
-    if (found != object->end())
-      return &*found;
-    if (allowed)
-      refuse(name, allowed, nullptr);
-    return nullptr;
-  }
-  std::string join(const char *name) const {
-    return path.empty() || !*name ? path + name : path + "." + name;
-  }
-
-  const json *object;
-  std::string path;
-  Status &error;
-};
-
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 // Keeps every product of sizes below inside 64 bits: 2^20 x 2^20 x 4 bytes.
 constexpr int64_t kMaxExtent = int64_t(1) << 20;
@@ -263,9 +158,9 @@ SlotLayout layoutFromJson(FieldReader in) {
   layout.slotBytes = in.integer(
       "slot_bytes", kSlotHeaderBytes + layout.valueHeads * layout.headBytes,
       std::numeric_limits<int64_t>::max());
-  FieldReader regions = in.object_("regions");
+  FieldReader regions = in.child("regions");
   for (const NamedRegion &entry : kRegions) {
-    FieldReader field = regions.object_(entry.name);
+    FieldReader field = regions.child(entry.name);
     Region &region = layout.*entry.member;
     region.type = field.named("type", kElementTypes);
     region.count = field.integer("count", 0, kMaxExtent);
@@ -308,6 +203,10 @@ KernelEntry entryFromJson(FieldReader in) {
 }
 
 } // namespace
+
+const char *decant::toString(ArgKind kind) {
+  return kind == ArgKind::Pointer ? "pointer" : "int64";
+}
 
 const char *decant::toString(CodeKind kind) {
   switch (kind) {
@@ -411,7 +310,7 @@ Expected<KernelImage> decant::deserialize(const std::string &bytes) {
   image.ptxIsa = int(in.integer("ptx_isa", 0, kMaxInt));
   image.scheduleText = in.text("schedule");
   image.compiler = in.text("compiler");
-  image.layout = layoutFromJson(in.object_("layout"));
+  image.layout = layoutFromJson(in.child("layout"));
   image.pad = in.named(
       "pad", {PadPolicy::None, PadPolicy::Negative, PadPolicy::NonPositive});
   in.array("entries", [&](FieldReader entry) {

@@ -70,6 +70,13 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
   return {};
 }
 
+int decant::defaultKeyLanes(const SlotLayout &layout) {
+  int lanes = 8; // padded dims are multiples of it
+  while (lanes < kMaxKeyLanes && layout.paddedKey % (2 * lanes) == 0)
+    lanes *= 2;
+  return lanes;
+}
+
 Schedule decant::defaultSchedule(const SlotLayout &layout,
                                  const TargetInfo &target) {
   Schedule schedule;
@@ -83,9 +90,7 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   int values = kMaxLoadBytes / elementBytes(layout.codes.type);
   while (layout.paddedValue % values != 0)
     values /= 2;
-  int keyLanes = 8;
-  while (keyLanes < kMaxKeyLanes && layout.paddedKey % (2 * keyLanes) == 0)
-    keyLanes *= 2;
+  const int keyLanes = defaultKeyLanes(layout);
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;

@@ -16,8 +16,8 @@ using namespace decant;
 namespace {
 
 /// A block of the simt strategy uses at most this many threads, so that every
-/// thread may have 128 of an SM's 64 Ki registers.
-constexpr int kSimtThreads = 512;
+/// thread may have 255 of an SM's 64 Ki registers: a fold needs most of them.
+constexpr int kSimtThreads = 256;
 
 // Shared memory per block: CUDA programming guide, table of compute
 // capabilities ("maximum amount of shared memory per thread block").

@@ -76,6 +76,7 @@ Status HostImage::checkProcessor() {
 }
 
 Status HostImage::link() {
+  initializeHost(); // a cached object did not come through the compiler
   auto created = llvm::orc::LLJITBuilder()
                      .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
                      .create();

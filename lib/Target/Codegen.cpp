@@ -67,8 +67,9 @@ Status createMachine(Job &job, const Machine &wanted) {
         fmt::format("target: LLVM knows no processor '{}' of {}", wanted.cpu,
                     wanted.triple.str()));
   llvm::TargetOptions options;
-  // a * b + c may be rounded once, on every target.
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // Only what stage tiled writes as an fma is one: left to themselves, targets
+  // would fuse different pairs and disagree in the last bit.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   job.machine.reset(target->createTargetMachine(
       wanted.triple, wanted.cpu, wanted.features, options, llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));

@@ -25,7 +25,7 @@
 
 using namespace decant;
 
-static void initializeHost() {
+void decant::initializeHost() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();

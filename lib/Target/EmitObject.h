@@ -40,6 +40,10 @@ Expected<std::string> emitHostObject(mlir::ModuleOp module,
 /// "native" run where this is the same.
 std::string hostCpuName();
 
+/// Makes LLVM know this machine: needed before code is emitted for it or linked
+/// on it. Cheap after the first call, safe from any thread.
+void initializeHost();
+
 } // namespace decant
 
 #endif // DECANT_TARGET_EMITOBJECT_H

@@ -185,6 +185,11 @@ struct VerifyStagePass : public decant::impl::VerifyStageBase<VerifyStagePass> {
       if (kernel->hasAttr(lifetime.name) || isSet(kernel, lifetime.name))
         if (failed(checkLifetime(op, "the attribute", stage, lifetime)))
           return failure();
+    for (Type type : kernel.getBody().getArgumentTypes())
+      if (stage >= Stage::Formatted && isa<WindowType>(type))
+        return op->emitError("stage ")
+               << toString(stage) << " must not have an argument of type "
+               << type << ": " << kFormat << " should have consumed it";
     if (stage == Stage::Scheduled && !kernel.getSchedule())
       return op->emitError("stage scheduled needs a #decant.schedule on every "
                            "kernel");

@@ -1,5 +1,4 @@
-//===- capi_runtime.c - the C API from C99
-//------------------------------------===//
+//===- capi_runtime.c - the C API from C99 --------------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

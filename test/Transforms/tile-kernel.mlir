@@ -164,6 +164,16 @@ decant.kernel @padded(%state: !pool, %q: !rows, %out: !rows, %at: index) attribu
 // CHECK: vector.insert_strided_slice %{{.*}}, %{{.*}} {offsets = [0], strides = [1]} : vector<13xf32> into vector<16xf32>
 // Scratch of the host has no address space.
 // CHECK: decant.scratch : memref<1x16xf32>
+// It forms the partial sums that 16 key lanes would and adds them as their
+// butterfly does, so that host and GPU get the same bits.
+// CHECK: %[[PARTIAL:.*]] = decant.scratch : memref<16x32xf32>
+// CHECK: scf.for %[[LANE:.*]] = %c0 to %c16 step %c1 {
+// CHECK: scf.for
+// CHECK: vector.store %{{.*}}, %[[PARTIAL]][%[[LANE]], %c0]
+// CHECK: %[[P0:.*]] = vector.load %[[PARTIAL]][%c0, %c0]
+// CHECK: %[[P1:.*]] = vector.load %[[PARTIAL]][%c1, %c0]
+// CHECK: arith.addf %[[P0]], %[[P1]] : vector<32xf32>
+// CHECK-NOT: decant.lane_reduce
 // CHECK: vector.extract_strided_slice %{{.*}} {offsets = [0], sizes = [30], strides = [1]} : vector<32xbf16> to vector<30xbf16>
 // CHECK: vector.store %{{.*}}, %out[%{{.*}}] {alignment = 4 : i64} : memref<1048576xbf16>, vector<30xbf16>
 decant.kernel @padded_host(%state: !pool, %q: !rows, %out: !rows, %at: index) attributes {
@@ -198,7 +208,6 @@ decant.kernel @padded_host(%state: !pool, %q: !rows, %out: !rows, %at: index) at
 // CHECK: %[[Y:.*]] = scf.for %[[TERM:.*]] = %c0 to %c4 step %c1 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<8xf32>) {
 // CHECK: %[[K:.*]] = vector.load %[[CK]][%[[TERM]], %{{.*}}]
 // CHECK: %[[V:.*]] = vector.load %[[CV]][%[[TERM]], %{{.*}}]
-// CHECK: %[[PART:.*]] = vector.reduction <add>
 // CHECK: decant.lane_reduce add %{{.*}} over <key> : vector<1xf32>
 // CHECK: vector.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<8xf32>
 decant.kernel @compensators(%state: !pool, %q: !rows, %out: !rows, %at: index) attributes {
@@ -366,10 +375,12 @@ decant.kernel @fold(%state: !pool, %q: !rows, %v: !rows, %at: index, %a: f32) at
 !value = tensor<30xf32, #decant.axis<value>>
 
 // Vector arithmetic of a rule stays what it is, on a lane's elements; a dot
-// product is summed in the lane first, then over the lanes of its axis.
+// product is summed in pairs in the lane first, then over the lanes of its axis.
 // CHECK-LABEL: decant.kernel @arithmetic(
 // CHECK: %[[P:.*]] = arith.mulf %[[X:.*]], %[[X]] : vector<2xf32>
-// CHECK: %[[S:.*]] = vector.reduction <add>, %[[P]] fastmath<reassoc> : vector<2xf32> into f32
+// CHECK: %[[EVEN:.*]], %[[ODD:.*]] = vector.deinterleave %[[P]] : vector<2xf32> -> vector<1xf32>
+// CHECK: %[[PAIRS:.*]] = arith.addf %[[EVEN]], %[[ODD]] : vector<1xf32>
+// CHECK: %[[S:.*]] = vector.extract %[[PAIRS]][0]
 // CHECK: %[[DOT:.*]] = decant.lane_reduce add %[[S]] over <key> : f32
 // CHECK: %[[D:.*]] = vector.broadcast %[[DOT]] : f32 to vector<8xf32>
 // CHECK: %[[ABOVE:.*]] = arith.cmpf ogt, %[[V:.*]], %[[D]] : vector<8xf32>

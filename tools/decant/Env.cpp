@@ -13,6 +13,7 @@
 
 #include "Command.h"
 
+#include "Ptxas.h"
 #include "Target/EmitObject.h"
 #include "decant/Engine.h"
 #include "decant/Runtime/Cuda.h"
@@ -29,9 +30,9 @@ using namespace decant::tool;
 
 namespace {
 
-/// What EngineOptions::fromEnvironment() reads, and where ptxas is looked for.
+/// What EngineOptions::fromEnvironment() reads.
 constexpr const char *kVariables[] = {"DECANT_CACHE_DIR", "XDG_CACHE_HOME",
-                                      "HOME", "PATH"};
+                                      "HOME"};
 
 /// Why nothing can be written below `folder`, empty if it can; creates nothing.
 std::string whyNotWritable(const std::filesystem::path &folder) {
@@ -118,6 +119,11 @@ Expected<Report> runEnv() {
     report.text += fmt::format("cuda       none: {}\n", status.message());
   }
   describeCache(report);
+  const std::string ptxas = findPtxas();
+  report.json["ptxas"] = ptxas.empty() ? Json() : Json(ptxas);
+  report.text +=
+      fmt::format("ptxas      {}\n",
+                  ptxas.empty() ? "none on PATH; only inspect uses it" : ptxas);
   report.json["variables"] = Json::object();
   for (const char *name : kVariables) {
     const char *value = std::getenv(name);

@@ -98,22 +98,27 @@ Status describeSchedule(const KernelImage &image, Report &report) {
   return {};
 }
 
+/// The table of an image has no type for slot numbers, which are i32 always.
+const char *elementOf(const KernelArg &arg) {
+  return arg.name == "slots" ? "i32" : toString(arg.type);
+}
+
 Json argumentToJson(const KernelArg &arg) {
   if (arg.kind == ArgKind::Int64)
     return {{"name", arg.name}, {"kind", "int64"}};
-  return {{"name", arg.name},           {"kind", "pointer"},
-          {"type", toString(arg.type)}, {"align", arg.align},
-          {"writable", arg.writable},   {"row_width", arg.rowWidth}};
+  return {{"name", arg.name},         {"kind", "pointer"},
+          {"type", elementOf(arg)},   {"align", arg.align},
+          {"writable", arg.writable}, {"row_width", arg.rowWidth}};
 }
 
 std::string argumentToText(const KernelArg &arg) {
   if (arg.kind == ArgKind::Int64)
-    return fmt::format("  {:<20} int64\n", arg.name);
-  std::string text = fmt::format("  {:<20} {:<5} {:<9} align {:<2}", arg.name,
-                                 toString(arg.type) + std::string("*"),
+    return fmt::format("  {:<13} int64\n", arg.name);
+  std::string text = fmt::format("  {:<13} {:<6} {:<8} align {}", arg.name,
+                                 fmt::format("{}*", elementOf(arg)),
                                  arg.writable ? "written" : "read", arg.align);
   if (arg.rowWidth > 0)
-    text += fmt::format("  {} per row", arg.rowWidth);
+    text += fmt::format(", {} per row", arg.rowWidth);
   return text + "\n";
 }
 

@@ -83,16 +83,25 @@ int print(Report report, const Invocation &invocation) {
   return std::max(exitCode(report.verdict), exitCode(written));
 }
 
+std::vector<std::string> namesOf(const CLI::App &root) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : root.get_subcommands({}))
+    names.push_back(command->get_name());
+  return names;
+}
+
+Status noCommand(const CLI::App &root) {
+  return Status::invalid(
+      fmt::format("found no command; allowed: {}; see decant --help",
+                  spec::join(namesOf(root))));
+}
+
 /// What is wrong with the first word, before the parser complains about all the
 /// words behind it.
-Status checkCommand(const std::vector<Command> &commands, int argc,
-                    char **argv) {
-  std::vector<std::string> names;
-  for (const Command &command : commands)
-    names.push_back(command.app->get_name());
+Status checkCommand(const CLI::App &root, int argc, char **argv) {
+  const std::vector<std::string> names = namesOf(root);
   if (argc < 2)
-    return Status::invalid(fmt::format(
-        "found no command; allowed: {}; see decant --help", spec::join(names)));
+    return noCommand(root);
   const std::string word = argv[1];
   if (word.empty() || word[0] == '-' ||
       std::find(names.begin(), names.end(), word) != names.end())
@@ -120,6 +129,8 @@ int answer(const CLI::ParseError &error, const CLI::App &root,
   std::string command;
   for (const CLI::App *chosen : root.get_subcommands())
     command = chosen->get_name();
+  if (command.empty() && error.get_name() == "RequiredError")
+    return fail(noCommand(root), invocation);
   std::string what = error.what();
   std::replace(what.begin(), what.end(), '\n', ' ');
   return fail(
@@ -145,7 +156,7 @@ int runTool(int argc, char **argv) {
   for (const Command &command : commands)
     command.app->add_flag("--json", "Print one JSON object on stdout");
 
-  if (Status status = checkCommand(commands, argc, argv); !status.ok())
+  if (Status status = checkCommand(root, argc, argv); !status.ok())
     return fail(status, invocation);
   try {
     root.parse(argc, argv);

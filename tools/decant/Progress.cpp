@@ -21,7 +21,7 @@ constexpr const char *kClearLine = "\r\x1b[K";
 
 Progress::Progress(std::string what, int64_t total)
     : what(std::move(what)), total(total), shown(::isatty(STDERR_FILENO) == 1),
-      next(Clock::now() + kPause) {}
+      next(Clock::now()) {}
 
 Progress::~Progress() {
   if (shown)

@@ -16,6 +16,7 @@
 
 #include "Command.h"
 
+#include "Progress.h"
 #include "ReferenceProgram.h"
 #include "SpecArguments.h"
 #include "TraceDecoder.h"
@@ -45,12 +46,12 @@ struct Errors {
 };
 
 /// The largest of the heads' mean errors, each as a part of what float64 with
-/// the same codec leaves; 1 where both are 0.
+/// the same format leaves; 1 where both are 0.
 double worstMeanErrorRatio(const std::vector<double> &decoded,
-                           const ReferenceRun &codec, const ReferenceRun &exact,
-                           int heads) {
+                           const ReferenceRun &format,
+                           const ReferenceRun &exact, int heads) {
   const auto own = meanErrorPerHead(decoded, exact.states, heads);
-  const auto best = meanErrorPerHead(codec.states, exact.states, heads);
+  const auto best = meanErrorPerHead(format.states, exact.states, heads);
   double worst = 0;
   for (int head = 0; head < heads; ++head) {
     const double ratio = own[head] == best[head] ? 1 : own[head] / best[head];
@@ -68,7 +69,7 @@ struct Run {
   ProgramInfo program;
   PrepareReport prepare;
   int64_t tokens = 0;
-  Errors kernel, codec; // against float64
+  Errors kernel, format; // against float64
   double stateRatio = 0;
   double stateRatioExactRecords = 0; // where the reference rounds no record
   StepTime step;
@@ -90,6 +91,32 @@ Status checkMaxError(const RunOptions &options) {
     return Status::invalid(
         fmt::format("--max-error: found {}; allowed is a number from 0",
                     *options.maxError));
+  return {};
+}
+
+/// Fills in every error of `run`.
+Status compareWithReference(const DecodedTrace &decoded, const TraceView &view,
+                            const SlotLayout &layout, Run &run) {
+  const HeadShape &heads = run.spec.heads;
+  DECANT_ASSIGN(const ReferencePrograms rules, referencePrograms(run.spec));
+  Progress progress("float64 reference", 3);
+  progress.update(0);
+  DECANT_ASSIGN(const ReferenceRun exact,
+                runReference(rules.exact, view, heads, run.tokens));
+  progress.update(1);
+  DECANT_ASSIGN(const ReferenceRun format,
+                runReference(rules.stored, view, heads, run.tokens, layout));
+  progress.update(2);
+  DECANT_ASSIGN(const ReferenceRun exactRecords,
+                runReference(rules.exact, view, heads, run.tokens, layout));
+  run.kernel = {relativeError(decoded.outputs, exact.outputs),
+                relativeError(decoded.states, exact.states)};
+  run.format = {relativeError(format.outputs, exact.outputs),
+                relativeError(format.states, exact.states)};
+  run.stateRatio =
+      worstMeanErrorRatio(decoded.states, format, exact, heads.value);
+  run.stateRatioExactRecords =
+      worstMeanErrorRatio(decoded.states, exactRecords, exact, heads.value);
   return {};
 }
 
@@ -115,23 +142,7 @@ Expected<Run> runTrace(const RunOptions &options) {
   DECANT_ASSIGN(const DecodedTrace decoded, decoder.decode(run.tokens));
   DECANT_ASSIGN(run.step, decoder.measure());
 
-  DECANT_ASSIGN(const ReferencePrograms rules, referencePrograms(run.spec));
-  DECANT_ASSIGN(const ReferenceRun exact,
-                runReference(rules.exact, view, run.spec.heads, run.tokens));
-  DECANT_ASSIGN(const ReferenceRun codec,
-                runReference(rules.stored, view, run.spec.heads, run.tokens,
-                             program->layout()));
-  run.kernel = {relativeError(decoded.outputs, exact.outputs),
-                relativeError(decoded.states, exact.states)};
-  run.codec = {relativeError(codec.outputs, exact.outputs),
-               relativeError(codec.states, exact.states)};
-  DECANT_ASSIGN(const ReferenceRun exactRecords,
-                runReference(rules.exact, view, run.spec.heads, run.tokens,
-                             program->layout()));
-  const int heads = run.spec.heads.value;
-  run.stateRatio = worstMeanErrorRatio(decoded.states, codec, exact, heads);
-  run.stateRatioExactRecords =
-      worstMeanErrorRatio(decoded.states, exactRecords, exact, heads);
+  DECANT_TRY(compareWithReference(decoded, view, program->layout(), run));
   return run;
 }
 
@@ -157,8 +168,8 @@ Json toJson(const Run &run, const RunOptions &options) {
   json["state_error"] = run.kernel.state;
   json["state_mean_error_ratio"] = run.stateRatio;
   json["state_mean_error_ratio_exact_records"] = run.stateRatioExactRecords;
-  json["reference"] = {{"output_error", run.codec.output},
-                       {"state_error", run.codec.state}};
+  json["reference"] = {{"output_error", run.format.output},
+                       {"state_error", run.format.state}};
   json["step_us"] = run.step.microseconds;
   json["step_timing"] = run.step.method;
   json["prepare"] = {{"cache", run.prepare.warm() ? "warm" : "cold"},
@@ -189,7 +200,7 @@ std::string toText(const Run &run, const RunOptions &options) {
   text += fmt::format(kRow, "this kernel", number(run.kernel.output),
                       number(run.kernel.state));
   text += fmt::format(kRow, "float64 with the same format",
-                      number(run.codec.output), number(run.codec.state));
+                      number(run.format.output), number(run.format.state));
   text += fmt::format("{:<30} {:>10} {:>10.4f}\n\n",
                       "ratio of mean state errors", "", run.stateRatio);
   text += fmt::format("step     {:.1f} us ({})\n", run.step.microseconds,

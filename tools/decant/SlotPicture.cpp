@@ -17,7 +17,14 @@ using namespace decant::tool;
 namespace {
 
 constexpr int kBarWidth = 32;
-constexpr const char *kRow = "{:>10} {:>10}  {:<20} {:<18} {}\n";
+
+template <typename Offset, typename Bytes>
+std::string row(Offset offset, Bytes bytes, const std::string &name,
+                const std::string &what, const std::string &bar) {
+  std::string line = fmt::format("{:>10} {:>10}  {:<20} {:<21} {}", offset,
+                                 bytes, name, what, bar);
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
 
 /// At least one mark for anything at all.
 std::string bar(int64_t part, int64_t whole) {
@@ -52,26 +59,24 @@ std::string span(int part, int width) {
 
 std::string decant::tool::drawSlot(const SlotLayout &layout) {
   std::string text = fmt::format("slot, {} bytes\n", layout.slotBytes);
-  text += fmt::format(kRow, "offset", "bytes", "", "", "");
-  text +=
-      fmt::format(kRow, 0, kSlotHeaderBytes, "header", "version, fill, tokens",
-                  bar(kSlotHeaderBytes, layout.slotBytes));
+  text += row("offset", "bytes", "", "", "");
+  text += row(0, kSlotHeaderBytes, "header", "version, fill, tokens",
+              bar(kSlotHeaderBytes, layout.slotBytes));
   for (int head : sample(layout.valueHeads)) {
     if (head < 0) {
-      text += fmt::format(kRow, "...", "", "", "", "");
+      text += row("...", "", "", "", "");
       continue;
     }
-    text += fmt::format(kRow, kSlotHeaderBytes + head * layout.headBytes,
-                        layout.headBytes, fmt::format("head {}", head), "",
-                        bar(layout.headBytes, layout.slotBytes));
+    text += row(kSlotHeaderBytes + head * layout.headBytes, layout.headBytes,
+                fmt::format("head {}", head), "",
+                bar(layout.headBytes, layout.slotBytes));
   }
   text += fmt::format("\nhead, {} bytes\n", layout.headBytes);
-  text += fmt::format(kRow, "offset", "bytes", "", "", "");
+  text += row("offset", "bytes", "", "", "");
   for (const auto &[name, region] : layout.regions())
     if (!region.empty())
-      text +=
-          fmt::format(kRow, region.offset, region.bytes(), name,
-                      shapeOf(region), bar(region.bytes(), layout.headBytes));
+      text += row(region.offset, region.bytes(), name, shapeOf(region),
+                  bar(region.bytes(), layout.headBytes));
   return text;
 }
 

@@ -17,6 +17,7 @@
 namespace decant {
 
 enum class ArgKind { Pointer, Int64 };
+const char *toString(ArgKind kind);
 
 /// One kernel argument. Arguments are matched by name (see abi.md in the
 /// comment of KernelEntry), so that caller and kernel cannot disagree on order.

@@ -53,6 +53,11 @@ struct Schedule {
 Status check(const Schedule &schedule, const SlotLayout &layout,
              const TargetInfo &target);
 
+/// How many lanes share the key axis by default, on a GPU: 16, or 8 when 16
+/// does not divide the padded key dim. Sums over keys are formed in this many
+/// parts on every target.
+int defaultKeyLanes(const SlotLayout &layout);
+
 /// The schedule that is used without a tuner.
 Schedule defaultSchedule(const SlotLayout &layout, const TargetInfo &target);
 

@@ -155,8 +155,8 @@ private:
     const VectorType type = tile.valueType();
     tile.loop(tile.index(0), tile.index(rows.newTerms()), chunk, {},
               [&](Value first, ValueRange) -> SmallVector<Value> {
-                SmallVector<Value> sums = rows.forRounds(
-                    Terms::Old, SmallVector<Value>(chunk, tile.zeros(type)),
+                SmallVector<Value> sums = rows.sumRounds(
+                    Terms::Old, chunk,
                     [&](Value row, ArrayRef<Value> state, ValueRange carried) {
                       SmallVector<Value> next(carried);
                       for (int c = 0; c < chunk; ++c) {
@@ -171,10 +171,8 @@ private:
                       return next;
                     });
                 for (auto [c, sum] : llvm::enumerate(sums))
-                  tile.storeAlong(
-                      VectorAxis::Value, rows.termValues,
-                      tile.add(first, tile.index(c)),
-                      tile.laneReduce(ReduceKind::Add, sum, VectorAxis::Key));
+                  tile.storeAlong(VectorAxis::Value, rows.termValues,
+                                  tile.add(first, tile.index(c)), sum);
                 return {};
               });
     tile.barrier();

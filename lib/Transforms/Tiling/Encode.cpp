@@ -117,20 +117,26 @@ private:
   }
 
   void fitValueScale(const ScaleSpec &scale, ReduceKind kind, bool last) {
-    Value statistic = rows.forRounds(
-        Terms::All, {tile.zeros(tile.valueType())},
-        [&](Value row, ArrayRef<Value> state, ValueRange carried) {
-          Value sum = carried[0];
-          for (auto [n, values] : llvm::enumerate(state)) {
-            Value x = tile.scale(magnitude(values), keyInverseAt(row, n));
-            if (kind == ReduceKind::Add)
-              sum = tile.add(sum, x);
-            else
-              sum = arith::MaxNumFOp::create(tile.b, sum, x);
-          }
-          return SmallVector<Value>{sum};
-        })[0];
-    statistic = tile.laneReduce(kind, statistic, VectorAxis::Key);
+    auto include = [&](Value row, ArrayRef<Value> state, ValueRange carried) {
+      Value sum = carried[0];
+      for (auto [n, values] : llvm::enumerate(state)) {
+        Value x = tile.scale(magnitude(values), keyInverseAt(row, n));
+        if (kind == ReduceKind::Add)
+          sum = tile.add(sum, x);
+        else
+          sum = arith::MaxNumFOp::create(tile.b, sum, x);
+      }
+      return SmallVector<Value>{sum};
+    };
+    Value statistic;
+    if (kind == ReduceKind::Add)
+      statistic = rows.sumRounds(Terms::All, 1, include)[0];
+    else
+      statistic = tile.laneReduce(kind,
+                                  rows.forRounds(Terms::All,
+                                                 {tile.zeros(tile.valueType())},
+                                                 include)[0],
+                                  VectorAxis::Key);
     valueScale = scaleFrom(scale, statistic, layout.keyDim, last);
     valueInverse = inverse(valueScale);
   }

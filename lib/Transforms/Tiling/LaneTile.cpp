@@ -104,9 +104,56 @@ Value LaneTile::reduce(ReduceKind kind, Value vector) {
   if (kind == ReduceKind::Max)
     return vector::ReductionOp::create(b, vector::CombiningKind::MAXNUMF,
                                        vector);
-  // Any order of additions will do: a tree instead of a chain.
-  return vector::ReductionOp::create(b, vector::CombiningKind::ADD, vector,
-                                     arith::FastMathFlags::reassoc);
+  const int64_t width = cast<VectorType>(vector.getType()).getDimSize(0);
+  if (!llvm::isPowerOf2_64(
+          width)) // no canonical order: a tree of LLVM's choice
+    return vector::ReductionOp::create(b, vector::CombiningKind::ADD, vector,
+                                       arith::FastMathFlags::reassoc);
+  for (int64_t left = width; left > 1; left /= 2) {
+    auto pairs = vector::DeinterleaveOp::create(b, vector);
+    vector = add(pairs.getRes1(), pairs.getRes2());
+  }
+  return element(vector, 0);
+}
+
+SmallVector<Value> LaneTile::sumOverKeys(int count, RowsBody body) {
+  const VectorType type = valueType();
+  const SmallVector<Value> zero(count, zeros(type));
+  Value last = add(firstKey, index(schedule.keysPerLane));
+  const int lanes = defaultKeyLanes(layout);
+  if (schedule.threads() > 1 || schedule.rows == RowLoop::Unrolled ||
+      !llvm::isPowerOf2_32(layout.paddedKey))
+    return laneSums(body(firstKey, last, zero));
+  const int64_t rows = layout.paddedKey / lanes;
+  View partial = scratch(lanes * count, layout.paddedValue);
+  loop(index(0), index(lanes), 1, {},
+       [&](Value lane, ValueRange) -> SmallVector<Value> {
+         Value begin = mul(lane, index(rows));
+         SmallVector<Value> sums = body(begin, add(begin, index(rows)), zero);
+         Value first = mul(lane, index(count));
+         for (int c = 0; c < count; ++c)
+           store(partial, add(first, index(c)), index(0), sums[c]);
+         return {};
+       });
+  SmallVector<Value> results;
+  for (int c = 0; c < count; ++c) {
+    SmallVector<Value> tree;
+    for (int lane = 0; lane < lanes; ++lane)
+      tree.push_back(
+          load(partial, index(lane * count + c), index(0), type.getDimSize(0)));
+    for (; tree.size() > 1; tree.resize(tree.size() / 2))
+      for (size_t i = 0; i < tree.size() / 2; ++i)
+        tree[i] = add(tree[2 * i], tree[2 * i + 1]);
+    results.push_back(tree[0]);
+  }
+  return results;
+}
+
+SmallVector<Value> LaneTile::laneSums(ArrayRef<Value> sums) {
+  SmallVector<Value> results;
+  for (Value sum : sums)
+    results.push_back(laneReduce(ReduceKind::Add, sum, VectorAxis::Key));
+  return results;
 }
 
 Value LaneTile::laneReduce(ReduceKind kind, Value value, VectorAxis axis) {

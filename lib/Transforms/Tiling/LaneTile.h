@@ -64,9 +64,18 @@ public:
   mlir::Value scale(mlir::Value x, mlir::Value y);
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
   mlir::Value element(mlir::Value vector, int64_t i);
-  /// The sum or the maximum of a vector's elements, within the lane.
+  /// The sum or the maximum of a vector's elements, within the lane. A sum is a
+  /// binary tree over the index, lowest bit first; lane_reduce goes on with the
+  /// same tree over the lanes. So the bits of a sum do not depend on how many
+  /// lanes share it (for power-of-two dims), and all targets agree.
   mlir::Value reduce(ReduceKind kind, mlir::Value vector);
   mlir::Value laneReduce(ReduceKind kind, mlir::Value value, VectorAxis axis);
+  /// Sums over the key rows: `body(begin, end, sums)` adds rows begin .. end to
+  /// sums in order. A target of one lane forms the partial sums of the others'
+  /// lanes and adds them in their order, for the same bits.
+  using RowsBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value begin, mlir::Value end, mlir::ValueRange sums)>;
+  llvm::SmallVector<mlir::Value> sumOverKeys(int count, RowsBody body);
   /// x . y over the whole axis.
   mlir::Value dot(mlir::Value x, mlir::Value y, VectorAxis axis);
 
@@ -114,6 +123,8 @@ public:
   mlir::Value widen(mlir::Value x);
 
 private:
+  llvm::SmallVector<mlir::Value> laneSums(llvm::ArrayRef<mlir::Value> sums);
+
   mlir::Attribute scratchSpace;
 };
 

@@ -182,3 +182,13 @@ SmallVector<Value> StateRows::forRounds(Terms terms, ArrayRef<Value> initial,
                      return body(row, rebuild(row, terms), carried);
                    });
 }
+
+SmallVector<Value> StateRows::sumRounds(Terms terms, int count,
+                                        RoundBody body) {
+  return tile.sumOverKeys(count, [&](Value begin, Value end, ValueRange zero) {
+    return tile.loop(begin, end, perRound, SmallVector<Value>(zero),
+                     [&](Value row, ValueRange carried) {
+                       return body(row, rebuild(row, terms), carried);
+                     });
+  });
+}

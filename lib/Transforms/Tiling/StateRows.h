@@ -63,6 +63,10 @@ public:
   llvm::SmallVector<mlir::Value>
   forRounds(Terms terms, llvm::ArrayRef<mlir::Value> initial, RoundBody body);
 
+  /// Sums over all key rows: `body` adds a round's rows to `count` sums.
+  llvm::SmallVector<mlir::Value> sumRounds(Terms terms, int count,
+                                           RoundBody body);
+
   /// Terms 0 .. newTerms(): the new compensators, padded with zero terms to a
   /// multiple of termsPerRound().
   int newTerms() const { return padded; }

@@ -22,36 +22,41 @@ using namespace decant;
 
 namespace {
 
-/// codes^T x_c over the lane's own rows.
+/// codes^T x_c for every c, over all keys.
 SmallVector<Value> codesProduct(LaneTile &tile, const View &codes,
                                 ArrayRef<Value> vectors) {
   const VectorType type = tile.valueType();
-  SmallVector<Value> sums(vectors.size(), tile.zeros(type));
-  auto addRow = [&](Value row, llvm::function_ref<Value(size_t)> weight) {
+  auto addRow = [&](Value row, SmallVector<Value> &sums,
+                    llvm::function_ref<Value(size_t)> weight) {
     Value values = tile.load(codes, row, tile.firstValue, type.getDimSize(0));
     for (size_t c = 0; c < sums.size(); ++c)
       sums[c] = tile.fma(tile.splat(weight(c), type), values, sums[c]);
   };
-  if (tile.schedule.rows == RowLoop::Unrolled) {
-    for (int i = 0; i < tile.schedule.keysPerLane; ++i)
-      addRow(tile.add(tile.firstKey, tile.index(i)),
-             [&](size_t c) { return tile.element(vectors[c], i); });
-    return sums;
-  }
+  if (tile.schedule.rows == RowLoop::Unrolled)
+    return tile.sumOverKeys(
+        vectors.size(), [&](Value begin, Value, ValueRange zero) {
+          SmallVector<Value> sums(zero);
+          for (int i = 0; i < tile.schedule.keysPerLane; ++i)
+            addRow(tile.add(begin, tile.index(i)), sums,
+                   [&](size_t c) { return tile.element(vectors[c], i); });
+          return sums;
+        });
   // A rolled loop indexes its weights, so they have to be in memory.
   View weights = tile.scratch(vectors.size(), tile.layout.paddedKey);
   for (auto [c, vector] : llvm::enumerate(vectors))
     tile.storeAlong(VectorAxis::Key, weights, tile.index(c), vector);
   tile.barrier();
-  Value end = tile.add(tile.firstKey, tile.index(tile.schedule.keysPerLane));
-  return tile.loop(tile.firstKey, end, 1, sums,
-                   [&](Value row, ValueRange carried) {
-                     sums.assign(carried.begin(), carried.end());
-                     addRow(row, [&](size_t c) {
-                       return tile.loadScalar(weights, tile.index(c), row);
+  return tile.sumOverKeys(vectors.size(), [&](Value begin, Value end,
+                                              ValueRange zero) {
+    return tile.loop(begin, end, 1, SmallVector<Value>(zero),
+                     [&](Value row, ValueRange carried) {
+                       SmallVector<Value> sums(carried);
+                       addRow(row, sums, [&](size_t c) {
+                         return tile.loadScalar(weights, tile.index(c), row);
+                       });
+                       return sums;
                      });
-                     return sums;
-                   });
+  });
 }
 
 /// key . x_c for every c, over the whole key axis: one reduction for all.
@@ -89,8 +94,7 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
   }
   SmallVector<Value> results = codesProduct(tile, head.codes, folded);
   for (Value &result : results)
-    result = tile.scale(
-        tile.laneReduce(ReduceKind::Add, result, VectorAxis::Key), valueScale);
+    result = tile.scale(result, valueScale);
 
   auto addTerm = [&](Value key, Value value, ArrayRef<Value> operands) {
     SmallVector<Value> weights = scores(tile, key, operands);

@@ -1,5 +1,4 @@
-//===- main.c - a program outside of Decant
-//-----------------------------------===//
+//===- main.c - a program outside of Decant -------------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -201,7 +201,7 @@ TEST(KernelImage, NamesEachKindOfDamage) {
   has(flipped, "hash mismatch");
   // Lengths whose sum wraps around to the right total.
   std::string wrapped = file;
-  for (int i = 16; i < 24; ++i)
+  for (int i = 24; i < 32; ++i)
     wrapped[size_t(i)] = char(0xff);
   has(wrapped, "truncated");
   has(imageFile("{not json", ""), "not JSON");

@@ -1,5 +1,4 @@
-//===- CacheFixture.h - a cache folder of its own for each test  -*- C++
-//-*-===//
+//===- CacheFixture.h - a cache folder for each test ---------- -*- C++ -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

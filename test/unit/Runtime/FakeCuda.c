@@ -1,5 +1,4 @@
-//===- FakeCuda.c - a driver without a GPU, for tests
-//-------------------------===//
+//===- FakeCuda.c - a driver without a GPU, for tests ---------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

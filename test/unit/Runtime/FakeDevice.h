@@ -1,5 +1,4 @@
-//===- FakeDevice.h - a device that writes down what it is asked  -*- C++
-//-*-===//
+//===- FakeDevice.h - a device that writes things down -------- -*- C++ -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,0 +1,27 @@
+# Compiles every preset of a kind to PTX.
+# usage: sh -e every_preset.sh model|method decode|transfer TARGET...
+#
+# A method is compiled on a model. PTX without the directives of its target, or
+# without a kernel of the set, is an error.
+kind=$1
+kernels=$2
+shift 2
+entries="step"
+test $kernels = transfer && entries="pack_f32 pack_bf16 unpack_f32 unpack_bf16"
+file=$(mktemp)
+trap 'rm -f "$file"' EXIT
+presets=$(decant presets $kind | awk 'NR > 1 && NF { print $1 }')
+test -n "$presets"
+for preset in $presets; do
+  spec=$preset
+  test $kind = method && spec="bytelm-gdn --set preset=$preset"
+  for target in "$@"; do
+    echo "$spec $target $kernels"
+    decant compile $spec --target $target --kernels $kernels --emit ptx -o "$file"
+    grep -q "^\.target $target\$" "$file"
+    grep -q "^\.version [78]\.[0-9]\$" "$file"
+    for entry in $entries; do
+      grep -q "\.visible \.entry $entry(" "$file"
+    done
+  done
+done

@@ -1,0 +1,24 @@
+// RUN: decant-opt %s --split-input-file --decant-materialize-format --verify-diagnostics
+
+!window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+    records = f16, writes = 1, keyDecay = none, valueDecay = none>
+
+// The bytes follow from the questions; without them there is no answer.
+// expected-error @+1 {{needs #decant.heads, #decant.inputs, #decant.format and #decant.target; decant-expand-window puts them there}}
+decant.kernel @step(%window: !window, %v: tensor<16xf32, #decant.axis<value>>) {
+  decant.return %v : tensor<16xf32, #decant.axis<value>>
+}
+
+// -----
+
+!window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+    records = f16, writes = 1, keyDecay = none, valueDecay = none>
+
+// A kernel's name says which arguments it has, so an unknown one has no ABI.
+// expected-error @+1 {{kernel @peek: decant-materialize-format knows step, commit, pack and unpack}}
+decant.kernel @peek(%window: !window) attributes {
+    heads = #decant.heads<key = 1, value = 1, map = group>,
+    inputs = #decant.inputs<type = bf16, gate = f32, output = bf16, layout = separate, pad = negative>,
+    format = #decant.format<f32>, target = #decant.target<"x86-64">} {
+  decant.return
+}
