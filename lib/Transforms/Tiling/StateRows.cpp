@@ -58,24 +58,31 @@ StateRows::StateRows(LaneTile &tile, const StoredHead &head,
     tile.storeAlong(VectorAxis::Value, termValues, term, value);
   };
   if (compensators > 0)
-    tile.loop(
-        tile.index(0), tile.index(compensators), 1, {},
-        [&](Value term, ValueRange) -> SmallVector<Value> {
-          Value key = tile.loadAlong(VectorAxis::Key, head.compKeys, term);
-          Value value =
-              tile.loadAlong(VectorAxis::Value, head.compValues, term);
-          setTerm(tile.add(term, tile.index(padded)), tile.scale(key, keyDecay),
-                  tile.scale(value, valueDecay));
+    head.forCompensators(
+        tile, {}, [&](ArrayRef<Term> terms, ValueRange) -> SmallVector<Value> {
+          for (const Term &term : terms)
+            setTerm(tile.add(term.number, tile.index(padded)),
+                    tile.scale(term.key, keyDecay),
+                    tile.scale(term.value, valueDecay));
           return {};
         });
   const int first = padded + compensators;
   if (layout.window > 1) {
-    head.forRecords(tile, window.fill, {},
-                    [&](Value record, Value key, Value value,
-                        ValueRange) -> SmallVector<Value> {
-                      setTerm(tile.add(record, tile.index(first)), key, value);
-                      return {};
-                    });
+    head.forRecords(
+        tile, window.fill, {},
+        [&](ArrayRef<Term> terms, ValueRange) -> SmallVector<Value> {
+          for (const Term &term : terms) {
+            auto set = [&] {
+              setTerm(tile.add(term.number, tile.index(first)), term.key,
+                      term.value);
+            };
+            if (term.valid)
+              tile.ifTrue(term.valid, set);
+            else
+              set();
+          }
+          return {};
+        });
     end = tile.add(tile.mul(window.fill, tile.index(layout.record.writes)),
                    tile.index(first));
   } else {

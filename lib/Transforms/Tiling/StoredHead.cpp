@@ -8,6 +8,8 @@
 
 #include "StoredHead.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace decant;
 
@@ -124,10 +126,43 @@ WindowStart StoredHead::start(LaneTile &tile) const {
   return window;
 }
 
+namespace {
+
+/// Tokens or compensators whose loads are in flight together. One lane has no
+/// latency to hide behind other lanes, and its loads are a whole row.
+constexpr int kTermsInFlight = 4;
+
+int termsPerRound(const LaneTile &tile) {
+  return tile.schedule.threads() > 1 ? kTermsInFlight : 1;
+}
+
+} // namespace
+
+SmallVector<Value> StoredHead::forCompensators(LaneTile &tile,
+                                               ArrayRef<Value> initial,
+                                               RecordsBody body) const {
+  const int count = tile.layout.compensators;
+  const int perRound = std::gcd(termsPerRound(tile), count);
+  return tile.loop(tile.index(0), tile.index(count), std::max(perRound, 1),
+                   initial, [&](Value first, ValueRange carried) {
+                     SmallVector<Term> terms;
+                     for (int i = 0; i < perRound; ++i) {
+                       Value term = tile.add(first, tile.index(i));
+                       terms.push_back(
+                           {term,
+                            tile.loadAlong(VectorAxis::Key, compKeys, term),
+                            tile.loadAlong(VectorAxis::Value, compValues, term),
+                            {}});
+                     }
+                     return body(terms, carried);
+                   });
+}
+
 SmallVector<Value> StoredHead::forRecords(LaneTile &tile, Value fill,
                                           ArrayRef<Value> initial,
-                                          RecordBody body) const {
+                                          RecordsBody body) const {
   const RecordShape &shape = tile.layout.record;
+  const int perRound = termsPerRound(tile);
   // The decay since the record: nothing has decayed the newest one.
   auto one = [&](DecayShape decay, VectorAxis axis) -> Value {
     if (decay == DecayShape::None)
@@ -144,35 +179,52 @@ SmallVector<Value> StoredHead::forRecords(LaneTile &tile, Value fill,
     if (decay)
       carried.push_back(decay);
 
-  SmallVector<Value> results = tile.loop(
-      tile.index(0), fill, 1, carried, [&](Value age, ValueRange arguments) {
-        SmallVector<Value> state(arguments.take_front(initial.size()));
-        ValueRange decays = arguments.drop_front(initial.size());
-        Value keyDecay = keyOne ? decays.front() : Value();
-        Value valueDecay = valueOne ? decays.back() : Value();
-        Value newest = arith::SubIOp::create(tile.b, fill, tile.index(1));
-        Value token = arith::SubIOp::create(tile.b, newest, age);
-        Value first = tile.mul(token, tile.index(shape.writes));
-        for (int n = 0; n < shape.writes; ++n) {
-          Value record = tile.add(first, tile.index(n));
-          Value key = tile.scale(
-              tile.loadAlong(VectorAxis::Key, recordKeys, record), keyDecay);
-          Value value = tile.scale(
-              tile.loadAlong(VectorAxis::Value, recordValues, record),
-              valueDecay);
-          state = body(record, key, value, state);
-        }
-        // Older records are under this token's decay, too.
-        if (keyDecay)
-          state.push_back(
-              tile.mul(keyDecay, tile.loadDecay(shape.keyDecay, VectorAxis::Key,
-                                                recordKeyDecay, token)));
-        if (valueDecay)
-          state.push_back(tile.mul(
-              valueDecay, tile.loadDecay(shape.valueDecay, VectorAxis::Value,
-                                         recordValueDecay, token)));
-        return state;
-      });
+  auto round = [&](Value age, ValueRange arguments) {
+    ValueRange decays = arguments.drop_front(initial.size());
+    Value keyDecay = keyOne ? decays.front() : Value();
+    Value valueDecay = valueOne ? decays.back() : Value();
+    Value newest = arith::SubIOp::create(tile.b, fill, tile.index(1));
+    SmallVector<Term> terms;
+    for (int i = 0; i < perRound; ++i) {
+      Value ofToken = tile.add(age, tile.index(i));
+      // The last round may reach beyond the oldest token: it loads token 0
+      // again and marks the terms as not valid.
+      Value valid;
+      if (i > 0) {
+        valid = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult,
+                                      ofToken, fill);
+        ofToken = arith::MinUIOp::create(tile.b, ofToken, newest);
+      }
+      Value token = arith::SubIOp::create(tile.b, newest, ofToken);
+      Value first = tile.mul(token, tile.index(shape.writes));
+      for (int n = 0; n < shape.writes; ++n) {
+        Value record = tile.add(first, tile.index(n));
+        terms.push_back(
+            {record,
+             tile.scale(tile.loadAlong(VectorAxis::Key, recordKeys, record),
+                        keyDecay),
+             tile.scale(tile.loadAlong(VectorAxis::Value, recordValues, record),
+                        valueDecay),
+             valid});
+      }
+      // Older records are under this token's decay, too.
+      if (keyDecay)
+        keyDecay =
+            tile.mul(keyDecay, tile.loadDecay(shape.keyDecay, VectorAxis::Key,
+                                              recordKeyDecay, token));
+      if (valueDecay)
+        valueDecay = tile.mul(
+            valueDecay, tile.loadDecay(shape.valueDecay, VectorAxis::Value,
+                                       recordValueDecay, token));
+    }
+    SmallVector<Value> next = body(terms, arguments.take_front(initial.size()));
+    for (Value decay : {keyDecay, valueDecay})
+      if (decay)
+        next.push_back(decay);
+    return next;
+  };
+  SmallVector<Value> results =
+      tile.loop(tile.index(0), fill, perRound, carried, round);
   results.resize(initial.size());
   return results;
 }

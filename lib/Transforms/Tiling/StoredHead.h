@@ -18,6 +18,13 @@ struct WindowStart {
   mlir::Value keyDecay, valueDecay; // null: none
 };
 
+/// A rank-1 term of the stored state, under the decays since it was written.
+struct Term {
+  mlir::Value number;     // of the record or compensator, index
+  mlir::Value key, value; // the lane's part
+  mlir::Value valid;      // i1; null when the term is there for certain
+};
+
 /// Views of all regions of a head; those that the layout lacks are never used.
 struct StoredHead {
   /// `pool` is the slots' memory, `offset` the head's first byte.
@@ -34,15 +41,18 @@ struct StoredHead {
   /// the bytes say: all-zero bytes are an empty sequence.
   WindowStart start(LaneTile &tile) const;
 
-  /// Walks the records from the newest to the oldest. `body` gets each record's
-  /// index and vectors, already under the decays of the tokens since, and what
-  /// the loop carries.
-  using RecordBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-      mlir::Value record, mlir::Value key, mlir::Value value,
-      mlir::ValueRange carried)>;
+  /// Walks the records from the newest to the oldest, several at a time, so
+  /// that the loads of one round wait together. `body` gets a round's terms and
+  /// what the loop carries.
+  using RecordsBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      llvm::ArrayRef<Term> terms, mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value> forRecords(LaneTile &tile, mlir::Value fill,
                                             llvm::ArrayRef<mlir::Value> initial,
-                                            RecordBody body) const;
+                                            RecordsBody body) const;
+  /// The same for the compensators, which have no decay of their own.
+  llvm::SmallVector<mlir::Value>
+  forCompensators(LaneTile &tile, llvm::ArrayRef<mlir::Value> initial,
+                  RecordsBody body) const;
 
   View codes, keyScale, valueScale, compKeys, compValues;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;

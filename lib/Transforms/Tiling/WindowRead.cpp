@@ -59,17 +59,28 @@ SmallVector<Value> codesProduct(LaneTile &tile, const View &codes,
   });
 }
 
-/// key . x_c for every c, over the whole key axis: one reduction for all.
-SmallVector<Value> scores(LaneTile &tile, Value key, ArrayRef<Value> vectors) {
+/// results_c += value_t (key_t . x_c) for every term t, in order; one reduction
+/// over the key lanes serves all terms and vectors.
+void addTerms(LaneTile &tile, ArrayRef<Term> terms, ArrayRef<Value> vectors,
+              SmallVector<Value> &results) {
   SmallVector<Value> partial;
-  for (Value vector : vectors)
-    partial.push_back(tile.reduce(ReduceKind::Add, tile.mul(key, vector)));
-  Value packed = vector::FromElementsOp::create(
-      tile.b, tile.vectorOf(int64_t(vectors.size())), partial);
-  packed = tile.laneReduce(ReduceKind::Add, packed, VectorAxis::Key);
-  for (size_t c = 0; c < vectors.size(); ++c)
-    partial[c] = tile.element(packed, c);
-  return partial;
+  for (const Term &term : terms)
+    for (Value vector : vectors)
+      partial.push_back(
+          tile.reduce(ReduceKind::Add, tile.mul(term.key, vector)));
+  Value scores = vector::FromElementsOp::create(
+      tile.b, tile.vectorOf(int64_t(partial.size())), partial);
+  scores = tile.laneReduce(ReduceKind::Add, scores, VectorAxis::Key);
+  for (auto [t, term] : llvm::enumerate(terms))
+    for (size_t c = 0; c < vectors.size(); ++c) {
+      Value weight = tile.element(scores, t * vectors.size() + c);
+      Value sum = tile.fma(tile.splat(weight, tile.valueType()), term.value,
+                           results[c]);
+      results[c] = term.valid ? arith::SelectOp::create(tile.b, term.valid, sum,
+                                                        results[c])
+                                    .getResult()
+                              : sum;
+    }
 }
 
 } // namespace
@@ -79,7 +90,6 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
                                           ArrayRef<Value> vectors) {
   const SlotLayout &layout = tile.layout;
   const WindowStart window = head.start(tile);
-  const VectorType valueType = tile.valueType();
 
   SmallVector<Value> decayed, folded;
   Value keyScale, valueScale;
@@ -96,31 +106,21 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
   for (Value &result : results)
     result = tile.scale(result, valueScale);
 
-  auto addTerm = [&](Value key, Value value, ArrayRef<Value> operands) {
-    SmallVector<Value> weights = scores(tile, key, operands);
-    for (size_t c = 0; c < results.size(); ++c)
-      results[c] =
-          tile.fma(tile.splat(weights[c], valueType), value, results[c]);
-  };
   if (layout.compensators > 0)
-    results = tile.loop(
-        tile.index(0), tile.index(layout.compensators), 1, results,
-        [&](Value term, ValueRange carried) {
-          results.assign(carried.begin(), carried.end());
-          addTerm(tile.loadAlong(VectorAxis::Key, head.compKeys, term),
-                  tile.loadAlong(VectorAxis::Value, head.compValues, term),
-                  decayed);
-          return results;
+    results = head.forCompensators(
+        tile, results, [&](ArrayRef<Term> terms, ValueRange carried) {
+          SmallVector<Value> sums(carried);
+          addTerms(tile, terms, decayed, sums);
+          return sums;
         });
   for (Value &result : results)
     result = tile.scale(result, window.valueDecay);
   if (layout.window == 1)
     return results;
-  return head.forRecords(
-      tile, window.fill, results,
-      [&](Value, Value key, Value value, ValueRange carried) {
-        results.assign(carried.begin(), carried.end());
-        addTerm(key, value, vectors);
-        return results;
-      });
+  return head.forRecords(tile, window.fill, results,
+                         [&](ArrayRef<Term> terms, ValueRange carried) {
+                           SmallVector<Value> sums(carried);
+                           addTerms(tile, terms, vectors, sums);
+                           return sums;
+                         });
 }

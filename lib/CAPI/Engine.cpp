@@ -1,0 +1,140 @@
+//===- Engine.cpp - engines in C ------------------------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Handles.h"
+
+#include <fmt/format.h>
+
+using namespace decant;
+using namespace decant::capi;
+
+const char *DecantEngine::keep(const std::string &text) {
+  if (text.empty())
+    return nullptr;
+  std::lock_guard<std::mutex> guard(mutex);
+  return texts.insert(text).first->c_str();
+}
+
+namespace {
+
+Expected<EngineOptions> convert(const DecantEngineOptions *given) {
+  EngineOptions result = EngineOptions::fromEnvironment();
+  if (!given)
+    return result;
+  DecantEngineOptions options;
+  DECANT_TRY(readSized("options", given, options));
+  result.threads = options.threads;
+  switch (options.cache_mode) {
+  case DECANT_CACHE_DISK:
+    if (!options.cache_folder)
+      return result;
+    result.cacheMode = CacheMode::Disk;
+    result.cacheFolder = options.cache_folder;
+    return result;
+  case DECANT_CACHE_MEMORY:
+    result.cacheMode = CacheMode::Memory;
+    break;
+  case DECANT_CACHE_OFF:
+    result.cacheMode = CacheMode::Off;
+    break;
+  default:
+    return Status::invalid(fmt::format(
+        "argument \"options.cache_mode\" is {}; DECANT_CACHE_DISK ({}), "
+        "DECANT_CACHE_MEMORY ({}) and DECANT_CACHE_OFF ({}) are allowed",
+        options.cache_mode, int(DECANT_CACHE_DISK), int(DECANT_CACHE_MEMORY),
+        int(DECANT_CACHE_OFF)));
+  }
+  if (options.cache_folder)
+    return Status::invalid(fmt::format(
+        "argument \"options.cache_folder\" is \"{}\"; null is expected, since "
+        "cache_mode {} keeps nothing on disk",
+        options.cache_folder, options.cache_mode));
+  result.cacheFolder.clear();
+  return result;
+}
+
+DecantPrepareReport convert(const PrepareReport &facts, DecantEngine &engine) {
+  DecantPrepareReport values = {};
+  values.warm = facts.warm();
+  values.lookup_ms = facts.lookupMs();
+  values.compile_ms = facts.compileMs();
+  values.load_ms = facts.loadMs;
+  values.total_ms = facts.totalMs();
+  for (const ImageReport &image : facts.images)
+    if (image.compiled && !values.miss_reason)
+      values.miss_reason = engine.keep(image.missReason);
+  values.warning = engine.keep(facts.warning);
+  return values;
+}
+
+} // namespace
+
+extern "C" {
+
+DecantStatus decantEngineCreate(const DecantEngineOptions *options,
+                                DecantEngine **engine) {
+  return guarded([&]() -> Status {
+    if (!engine)
+      return nullArgument("engine");
+    *engine = nullptr;
+    DECANT_ASSIGN(EngineOptions converted, convert(options));
+    DECANT_ASSIGN(Engine made, Engine::create(std::move(converted)));
+    *engine = new DecantEngine(std::move(made));
+    return {};
+  });
+}
+
+void decantEngineDestroy(DecantEngine *engine) { delete engine; }
+
+DecantStatus decantEngineOpenDevice(DecantEngine *engine, const char *name,
+                                    DecantDevice **device) {
+  return guarded([&]() -> Status {
+    if (!device)
+      return nullArgument("device");
+    *device = nullptr;
+    if (!engine)
+      return nullArgument("engine");
+    if (!name)
+      return nullArgument("name");
+    DECANT_ASSIGN(auto opened, engine->engine.openDevice(name));
+    *device = new DecantDevice{std::move(opened)};
+    return {};
+  });
+}
+
+DecantStatus decantEnginePrepare(DecantEngine *engine, const DecantSpec *spec,
+                                 const DecantDevice *device,
+                                 DecantPrepareReport *report,
+                                 DecantProgram **program) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return nullArgument("program");
+    *program = nullptr;
+    if (!engine)
+      return nullArgument("engine");
+    if (!spec)
+      return nullArgument("spec");
+    if (!device)
+      return nullArgument("device");
+    // Before the work, so that a refused call has done none.
+    if (report && report->struct_size != sizeof(*report))
+      return wrongSize("report", report->struct_size, sizeof(*report));
+    PrepareReport facts;
+    DECANT_ASSIGN(auto made,
+                  engine->engine.prepare(spec->spec, device->device, &facts));
+    // The handle exists before the report says so.
+    auto handle = std::make_unique<DecantProgram>();
+    handle->program = std::move(made);
+    if (report)
+      DECANT_TRY(writeSized("report", convert(facts, *engine), report));
+    *program = handle.release();
+    return {};
+  });
+}
+
+} // extern "C"

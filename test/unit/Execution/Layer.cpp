@@ -1,0 +1,327 @@
+//===- Layer.cpp - a compiled layer on the CPU device ===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Layer.h"
+
+#include "decant/Core/Numeric.h"
+#include "decant/Reference/Codec.h"
+#include "decant/Spec/SpecReader.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace decant;
+using namespace decant::test;
+
+namespace {
+
+constexpr uint8_t kPoison = 0xA5;
+/// Bytes after each slot of a spread pool.
+constexpr int64_t kSlotGap = 208;
+
+const char kBaseSpec[] = R"({
+  "decant": 1,
+  "name": "execution",
+  "rule": "gated_delta",
+  "heads": {"key": 1, "value": 2, "key_dim": 32, "value_dim": 24, "map": "group"},
+  "inputs": {
+    "type": "f32", "output": "f32", "layout": "separate", "decay": "log",
+    "beta": "value", "qk_norm": "l2_eps_inside", "scale": "rsqrt_key_dim",
+    "pad": "negative"
+  },
+  "state": {"codes": "f32"},
+  "window": {"length": 1, "compensators": 0, "records": "f32"}
+})";
+
+bool isLayerTensor(const std::string &name) {
+  return name == "A_log" || name == "dt_bias";
+}
+
+void storeRows(const std::vector<double> &values, int64_t rows,
+               int64_t stride, int64_t offset, ElementType type,
+               uint8_t *bytes) {
+  const int64_t width = int64_t(values.size()) / rows;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < width; ++i)
+      storeElement(type, values[row * width + i],
+                   bytes + (row * stride + offset + i) * elementBytes(type));
+}
+
+} // namespace
+
+void test::require(const Status &status) {
+  if (!status.ok())
+    throw std::runtime_error(status.message());
+}
+
+Engine &test::sharedEngine() {
+  static Engine engine = [] {
+    EngineOptions options;
+    options.threads = 2;
+    return valueOf(Engine::create(options));
+  }();
+  return engine;
+}
+
+DecodeSpec test::makeSpec(const std::vector<std::string> &overrides) {
+  SpecText text;
+  text.text = kBaseSpec;
+  return valueOf(readSpecText(text, overrides));
+}
+
+DecodeSpec test::makeSpecWithRule(const std::string &rule,
+                                  const std::vector<std::string> &overrides) {
+  DecodeSpec spec = makeSpec(overrides);
+  spec.rule = {"the test's rule", rule};
+  return spec;
+}
+
+Placement test::inOrder(int64_t rows) {
+  Placement placement;
+  for (int64_t row = 0; row < rows; ++row)
+    placement.slots.push_back(int32_t(row));
+  return placement;
+}
+
+AlignedBytes::AlignedBytes(int64_t size)
+    : memory(size + 2 * kSlotAlign, kPoison), length(size) {
+  // One step beyond a multiple of 32, so that nothing is aligned to more.
+  while (reinterpret_cast<uintptr_t>(data()) % (2 * kSlotAlign) != kSlotAlign)
+    ++start;
+}
+
+bool test::operator==(const AlignedBytes &a, const AlignedBytes &b) {
+  return a.length == b.length &&
+         std::memcmp(a.data(), b.data(), a.length) == 0;
+}
+
+Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
+             Engine &engine)
+    : spec(spec), placement(std::move(where)) {
+  std::shared_ptr<Device> device = valueOf(engine.openDevice("cpu"));
+  if (kernels == Kernels::All) {
+    compiled = valueOf(engine.prepare(spec, device));
+  } else {
+    CompileOptions options;
+    options.target = valueOf(targetFor(*device));
+    compiled = valueOf(
+        Program::create(device, valueOf(engine.image(spec, options))));
+  }
+
+  const std::vector<int32_t> &slots = placement.slots;
+  count = placement.slotCount;
+  if (count == 0)
+    count = std::max<int32_t>(
+                0, *std::max_element(slots.begin(), slots.end())) +
+            1;
+  strideBytes =
+      compiled->info().slotBytes + (placement.spread ? kSlotGap : 0);
+  poolBytes = AlignedBytes(count * strideBytes);
+  slotsStride = placement.spread ? 3 : 1;
+  slotNumbers.assign(slots.size() * slotsStride, -77);
+  std::vector<int32_t> live;
+  for (size_t row = 0; row < slots.size(); ++row) {
+    slotNumbers[row * slotsStride] = slots[row];
+    const bool padding =
+        slots[row] < 0 ||
+        (slots[row] == 0 && spec.inputs.pad == PadPolicy::NonPositive);
+    if (!padding)
+      live.push_back(slots[row]);
+  }
+  if (!live.empty()) {
+    ZeroCall zero;
+    zero.pool = slotPool();
+    zero.slots = live.data();
+    zero.count = int64_t(live.size());
+    require(compiled->zero(zero));
+  }
+
+  int64_t spreads = 1;
+  for (const KernelArg &arg : compiled->stepArguments()) {
+    if (arg.kind != ArgKind::Pointer || arg.name == "state" ||
+        arg.name == "slots")
+      continue;
+    Tensor tensor;
+    tensor.arg = arg;
+    const int64_t size = elementBytes(arg.type);
+    if (isLayerTensor(arg.name)) {
+      const int64_t most = int64_t(spec.heads.value) *
+                           std::max(spec.heads.keyDim, spec.heads.valueDim);
+      tensor.bytes = AlignedBytes(most * size);
+    } else {
+      tensor.stride = arg.rowWidth;
+      if (placement.spread) // each input its own, to tell them apart
+        tensor.stride += spreads++ * std::max<int64_t>(1, arg.align / size);
+      tensor.bytes = AlignedBytes(rows() * tensor.stride * size);
+    }
+    tensors[arg.name] = std::move(tensor);
+  }
+}
+
+uint8_t *Layer::slot(int32_t number) {
+  return poolBytes.data() + number * strideBytes;
+}
+
+SlotRows Layer::slotRows() const {
+  return {slotNumbers.data(), slotsStride, rows()};
+}
+
+void Layer::write(const Token &token) {
+  for (const auto &[name, values] : token) {
+    std::string target = name;
+    int64_t offset = 0;
+    if (tensors.count("qkv") && (name == "q" || name == "k" || name == "v")) {
+      target = "qkv";
+      offset = name == "q" ? 0 : spec.heads.key * spec.heads.keyDim;
+      offset *= name == "v" ? 2 : 1;
+    }
+    auto found = tensors.find(target);
+    if (found == tensors.end())
+      throw std::runtime_error("the kernel takes no \"" + target + "\"");
+    Tensor &tensor = found->second;
+    storeRows(values, isLayerTensor(name) ? 1 : rows(), tensor.stride, offset,
+              tensor.arg.type, tensor.bytes.data());
+  }
+}
+
+StepCall Layer::call() {
+  StepCall call;
+  call.pool = slotPool();
+  call.rows = slotRows();
+  extras.clear();
+  const std::map<std::string, RowTensor StepCall::*> fields = {
+      {"qkv", &StepCall::qkv},     {"q", &StepCall::q},
+      {"k", &StepCall::k},         {"v", &StepCall::v},
+      {"decay", &StepCall::decay}, {"beta", &StepCall::beta}};
+  for (auto &[name, tensor] : tensors) {
+    const RowTensor rows = {tensor.bytes.data(),
+                            placement.spread ? tensor.stride : 0};
+    if (name == "out") {
+      call.out = tensor.bytes.data();
+      call.outStride = rows.stride;
+    } else if (name == "A_log") {
+      call.aLog = rows.data;
+    } else if (name == "dt_bias") {
+      call.dtBias = rows.data;
+    } else if (auto field = fields.find(name); field != fields.end()) {
+      call.*field->second = rows;
+    } else {
+      extras.push_back({name.c_str(), rows});
+    }
+  }
+  call.extra = extras.data();
+  call.extraCount = int(extras.size());
+  return call;
+}
+
+std::vector<double> Layer::step(const Token &token) {
+  write(token);
+  Tensor &out = tensors.at("out");
+  const AlignedBytes poisoned(out.bytes.size());
+  std::memcpy(out.bytes.data(), poisoned.data(), poisoned.size());
+  require(compiled->step(call()));
+
+  const int64_t size = elementBytes(out.arg.type), width = out.arg.rowWidth;
+  std::vector<double> outputs(rows() * width);
+  for (int64_t row = 0; row < rows(); ++row) {
+    const uint8_t *bytes = out.bytes.data() + row * out.stride * size;
+    for (int64_t i = 0; i < width; ++i)
+      outputs[row * width + i] = loadElement(out.arg.type, bytes + i * size);
+    for (int64_t i = width * size; i < out.stride * size; ++i)
+      if (bytes[i] != kPoison)
+        throw std::runtime_error("the kernel wrote between the output's rows");
+  }
+  return outputs;
+}
+
+void Layer::flush() {
+  FlushCall call;
+  call.pool = slotPool();
+  call.rows = slotRows();
+  require(compiled->flush(call));
+}
+
+DenseCall Layer::denseCall(ElementType type, DenseOrder order) {
+  const int64_t stateSize = int64_t(layout().keyDim) * layout().valueDim;
+  DenseCall dense;
+  dense.pool = slotPool();
+  dense.rows = slotRows();
+  dense.type = type;
+  dense.order = order;
+  dense.headStride = stateSize + (placement.spread ? 5 : 0);
+  dense.rowStride =
+      layout().valueHeads * dense.headStride + (placement.spread ? 3 : 0);
+  denseBytes = AlignedBytes(rows() * dense.rowStride * elementBytes(type));
+  dense.dense = denseBytes.data();
+  return dense;
+}
+
+namespace {
+
+/// Calls `visit` with the place of each element of a dense tensor, in the order
+/// [rows, heads, key, value].
+template <typename Visit>
+void forDense(const DenseCall &dense, const SlotLayout &layout, Visit visit) {
+  const bool keyMajor = dense.order == DenseOrder::KeyValue;
+  auto *bytes = static_cast<uint8_t *>(dense.dense);
+  for (int64_t row = 0; row < dense.rows.rows; ++row)
+    for (int head = 0; head < layout.valueHeads; ++head)
+      for (int k = 0; k < layout.keyDim; ++k)
+        for (int v = 0; v < layout.valueDim; ++v) {
+          const int64_t at = row * dense.rowStride + head * dense.headStride +
+                             (keyMajor ? k * layout.valueDim + v
+                                       : v * layout.keyDim + k);
+          visit(bytes + at * elementBytes(dense.type));
+        }
+}
+
+} // namespace
+
+void Layer::pack(const std::vector<double> &states, ElementType type,
+                 DenseOrder order) {
+  const DenseCall dense = denseCall(type, order);
+  auto next = states.begin();
+  forDense(dense, layout(),
+           [&](uint8_t *at) { storeElement(type, *next++, at); });
+  require(compiled->pack(dense));
+}
+
+std::vector<double> Layer::unpack(ElementType type, DenseOrder order) {
+  const DenseCall dense = denseCall(type, order);
+  require(compiled->unpack(dense));
+  std::vector<double> states;
+  forDense(dense, layout(),
+           [&](uint8_t *at) { states.push_back(loadElement(type, at)); });
+  return states;
+}
+
+std::vector<double> Layer::states() {
+  std::vector<double> all;
+  for (int32_t number : placement.slots)
+    for (int head = 0; head < layout().valueHeads; ++head) {
+      const std::vector<double> state =
+          decodeHead(layout(), slot(number) + kSlotHeaderBytes +
+                                   head * layout().headBytes);
+      all.insert(all.end(), state.begin(), state.end());
+    }
+  return all;
+}
+
+bool Layer::poolGapsIntact() const {
+  std::vector<bool> live(count, false);
+  for (int32_t number : placement.slots)
+    if (number > 0 ||
+        (number == 0 && spec.inputs.pad != PadPolicy::NonPositive))
+      live[number] = true;
+  for (int64_t number = 0; number < count; ++number)
+    for (int64_t i = live[number] ? compiled->info().slotBytes : 0;
+         i < strideBytes; ++i)
+      if (poolBytes.data()[number * strideBytes + i] != kPoison)
+        return false;
+  return true;
+}

@@ -1,0 +1,92 @@
+//===- Oracle.h - the same layer in float64 ===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In: the tokens that a Layer gets. Out: what the float64 rule answers, with an
+// exact state or with the spec's format in its place.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TEST_UNIT_EXECUTION_ORACLE_H
+#define DECANT_TEST_UNIT_EXECUTION_ORACLE_H
+
+#include "Layer.h"
+#include "decant/Reference/RuleProgram.h"
+
+namespace decant::test {
+
+/// f32 layers against the exact rule. One rounding is 2^-24 = 6e-8. A sum over
+/// K <= 256 keys grows by sqrt(K) of that in norm (roundings are independent),
+/// 1e-6, and a token makes a handful of such sums, each taken out of a state
+/// that forgets; the factor that is left covers differences such as v - S^T k.
+constexpr double kF32Bound = 4e-6;
+/// Half a step, relative: 8 bits of bf16, 11 bits of f16.
+constexpr double kBf16Step = 1.0 / 512, kF16Step = 1.0 / 4096;
+
+enum class Stored {
+  Exact,  // the state stays in float64
+  Format, // records are rounded; every window, the state is stored and read
+};
+
+class Oracle {
+public:
+  Oracle(const DecodeSpec &spec, const SlotLayout &layout, int64_t rows,
+         Stored stored = Stored::Exact);
+
+  /// The outputs of one token, [rows, value heads, value dim].
+  std::vector<double> step(const Token &token);
+  /// Stores and reads the state now, as a flush does.
+  void store();
+
+  /// Inputs as the program takes them; q and k have key heads, others value
+  /// heads.
+  const std::vector<RuleInput> &inputs() const { return program.inputs(); }
+  int64_t rows() const { return rowCount; }
+  const DecodeSpec &layerSpec() const { return spec; }
+
+  std::vector<double> states; // [rows, value heads, key dim, value dim]
+
+private:
+  DecodeSpec spec;
+  SlotLayout layout;
+  int64_t rowCount;
+  Stored stored;
+  RuleProgram program;
+  int64_t fill = 0;
+};
+
+/// Inputs with the statistics of a trained layer (retention 0.01 to 0.9999),
+/// rounded to the types in which the kernel gets them. A row's numbers depend
+/// on its identity and the token alone: identities default to 0 .. rows - 1.
+Token makeToken(const Oracle &oracle, int token,
+                const std::vector<int> &identities = {});
+/// A_log and dt_bias, for the specs that take them, are drawn once per layer.
+/// makeToken puts them into every token.
+
+bool allFinite(const std::vector<double> &values);
+
+struct Errors {
+  double output = 0; // of all tokens
+  double state = 0;  // at the end
+  bool finite = true;
+};
+/// Runs `tokens` tokens on both and compares.
+Errors runBoth(Layer &layer, Oracle &oracle, int tokens);
+
+/// What a format costs, in the state after `tokens` tokens against the exact
+/// rule: by the kernel and by the float64 codec. The bound on their ratio is
+/// the caller's.
+struct FormatErrors {
+  double kernel = 0, codec = 0;
+  double output = 0, codecOutput = 0;
+  bool finite = true;
+  double ratio() const { return kernel / codec; }
+};
+FormatErrors runFormat(const DecodeSpec &spec, int64_t rows, int tokens);
+
+} // namespace decant::test
+
+#endif // DECANT_TEST_UNIT_EXECUTION_ORACLE_H
