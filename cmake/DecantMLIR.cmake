@@ -49,7 +49,10 @@ target_link_libraries(decant_mlir INTERFACE
 # A program needs glibc alone afterwards; a library still shares the host's
 # libstdc++, since two of them in one process do not share locales and streams.
 function(decant_link_static target)
-  set_target_properties(${target} PROPERTIES DECANT_STATIC ON)
+  # Nothing is left to be found by a path; the padding that CMake would leave in the
+  # build's own copy (colons) makes ld.so search the working directory.
+  set_target_properties(${target} PROPERTIES DECANT_STATIC ON
+    INSTALL_RPATH "" BUILD_WITH_INSTALL_RPATH ON)
   target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,-O2 $<$<NOT:$<CONFIG:Debug>>:-s>)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")

@@ -1,5 +1,4 @@
-//===- decant.h - the C API of compiler and engine -----------------*- C
-//-*-===//
+//===- decant.h - the C API of compiler and engine ----------------*- C -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,8 +24,8 @@
 //           ...Destroy or ...Close of its kind (null is fine). Handles do not
 //           need each other after the call that took them: a device and a
 //           program outlive their engine and spec.
-// Time      Reading a spec takes less than a millisecond, compiling and
-//           preparing up to seconds. Call them before serving, not within it.
+// Time      Compiling and preparing take up to seconds: call them before
+//           serving, not within it.
 // Process   The LLVM in libdecant is hidden: others in the process do not see
 //           it, and it does not see them. The library stays loaded once it is,
 //           even after dlclose.
@@ -41,7 +40,9 @@
 extern "C" {
 #endif
 
+/* A spec that was read; it does not change. */
 typedef struct DecantSpec DecantSpec;
+/* Compiler, cache and devices, tied together. */
 typedef struct DecantEngine DecantEngine;
 
 /* Versions of Decant and of the LLVM inside, for people and cache keys; never

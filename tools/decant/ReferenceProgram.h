@@ -1,5 +1,4 @@
-//===- ReferenceProgram.h - the rule of a spec in float64---------*- C++
-//-*-===//
+//===- ReferenceProgram.h - the rule of a spec in float64 -------*- C++ -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -11,9 +11,7 @@
 #include "Progress.h"
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/Codec.h"
-#include "decant/Runtime/Cuda.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
@@ -231,51 +229,4 @@ Status TraceDecoder::checkHeader(const uint8_t *slot, int64_t tokens) const {
       "{}: the slot's header says version {}, {} tokens in the window and {} "
       "in all; after this trace it should say {}, {} and {}",
       spec->name, version, fill, count, kSlotVersion, wantedFill, tokens));
-}
-
-Expected<StepTime> TraceDecoder::measure() {
-  if (device->info().kind != TargetKind::Cpu)
-    return measureByGraph();
-  constexpr size_t kWarmUp = 16;
-  std::vector<double> times = hostMicroseconds;
-  times.erase(times.begin(),
-              times.begin() + std::min(kWarmUp, times.size() / 4));
-  const auto middle = times.begin() + times.size() / 2;
-  std::nth_element(times.begin(), middle, times.end());
-  return StepTime{*middle,
-                  fmt::format("median of {} steps, wall clock", times.size())};
-}
-
-Expected<StepTime> TraceDecoder::measureByGraph() {
-  constexpr int64_t kStepsPerGraph = 64; // rounded up to whole windows
-  constexpr int kWarmUp = 3, kLaunches = 20;
-  const int64_t window = program->layout().window;
-  const int64_t steps = (kStepsPerGraph + window - 1) / window * window;
-  DECANT_TRY(resetPool());
-  DECANT_ASSIGN(const StreamHandle stream, device->createStream());
-  DECANT_ASSIGN(const EventHandle begin, device->createEvent());
-  DECANT_ASSIGN(const EventHandle end, device->createEvent());
-  auto work = [&]() -> Status {
-    for (int64_t i = 0; i < steps; ++i)
-      DECANT_TRY(step(i % decodedTokens, stream));
-    return {};
-  };
-  double microseconds = 0;
-  {
-    DECANT_ASSIGN(const CudaGraph graph,
-                  CudaGraph::capture(*device, stream, work));
-    for (int i = 0; i < kWarmUp; ++i)
-      DECANT_TRY(graph.launch(stream));
-    DECANT_TRY(device->recordEvent(begin, stream));
-    for (int i = 0; i < kLaunches; ++i)
-      DECANT_TRY(graph.launch(stream));
-    DECANT_TRY(device->recordEvent(end, stream));
-    DECANT_ASSIGN(microseconds, device->microsecondsBetween(begin, end));
-  }
-  DECANT_TRY(device->destroyEvent(begin));
-  DECANT_TRY(device->destroyEvent(end));
-  DECANT_TRY(device->destroyStream(stream));
-  return StepTime{
-      microseconds / double(steps * kLaunches),
-      fmt::format("mean of {} steps in a captured graph", steps * kLaunches)};
 }

@@ -17,6 +17,8 @@
 #include "Compensators.h"
 #include "WindowTile.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace decant;
 
@@ -24,6 +26,7 @@ namespace {
 
 /// Below this a row of zeros would divide by zero (LeapQuant's kernels).
 constexpr double kScaleFloor = 1e-12;
+constexpr double kSmallestNormal = std::numeric_limits<float>::min();
 /// x + 1.5 * 2^23 has a spacing of 1: adding and subtracting it rounds to the
 /// nearest integer, ties to even, for |x| < 2^22.
 constexpr double kRoundMagic = 12582912;
@@ -65,7 +68,8 @@ private:
     return tile.widen(tile.narrow(statistic, scale.type));
   }
 
-  /// 1 / s, and 0 where s is 0: the codes of that line are 0.
+  /// 1 / s, and 0 where s is 0 or so small that 1 / s would be inf: the codes
+  /// of that line are 0.
   Value inverse(Value scale) {
     auto like = [&](double value) -> Value {
       Value scalar = tile.f32(value);
@@ -73,7 +77,7 @@ private:
       return type ? tile.splat(scalar, type) : scalar;
     };
     Value positive = arith::CmpFOp::create(tile.b, arith::CmpFPredicate::OGT,
-                                           scale, like(0));
+                                           scale, like(kSmallestNormal));
     return arith::SelectOp::create(
         tile.b, positive, arith::DivFOp::create(tile.b, like(1), scale),
         like(0));

@@ -9,6 +9,7 @@
 #include "StateRows.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 using namespace decant;
@@ -25,9 +26,13 @@ constexpr int kMaxTermsPerRound = 4;
 
 void StateRows::chooseRounds() {
   const Schedule &schedule = tile.schedule;
+  // Rounds divide the lane's rows and, where one lane forms the sums of several
+  // (LaneTile::sumOverKeys), the rows of each of those.
+  const int part =
+      std::gcd(schedule.keysPerLane,
+               tile.layout.paddedKey / defaultKeyLanes(tile.layout));
   for (int rows = kMaxRowsPerRound; rows > 1; rows /= 2)
-    if (schedule.keysPerLane % rows == 0 &&
-        rows * schedule.valuesPerLane <= kRowValues) {
+    if (part % rows == 0 && rows * schedule.valuesPerLane <= kRowValues) {
       perRound = rows;
       break;
     }

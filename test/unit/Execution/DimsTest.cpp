@@ -69,12 +69,11 @@ class Int8Dims : public testing::TestWithParam<Dims> {};
 TEST_P(Int8Dims, CostWhatTheFormatCosts) {
   const Dims dims = GetParam();
   std::vector<std::string> overrides = dimOverrides(dims, 4);
-  overrides.insert(
-      overrides.end(),
-      {R"(state={"codes": "int8", "scale": [)"
-       R"({"axis": "key", "fit": "sqrt_mean_abs", "type": "f32"},)"
-       R"({"axis": "value", "fit": "absmax", "type": "f32"}]})",
-       "window.compensators=3", "window.records=f16"});
+  overrides.insert(overrides.end(),
+                   {R"(state={"codes": "int8", "scale": [)"
+                    R"({"axis": "key", "fit": "sqrt_mean_abs", "type": "f32"},)"
+                    R"({"axis": "value", "fit": "absmax", "type": "f32"}]})",
+                    "window.compensators=3", "window.records=f16"});
   const FormatErrors errors = runFormat(makeSpec(overrides), 2, 12);
   const double bound = std::min(dims.key, dims.value) >= 64 ? 1.02 : 1.05;
   EXPECT_TRUE(errors.finite);

@@ -42,9 +42,8 @@ bool isLayerTensor(const std::string &name) {
   return name == "A_log" || name == "dt_bias";
 }
 
-void storeRows(const std::vector<double> &values, int64_t rows,
-               int64_t stride, int64_t offset, ElementType type,
-               uint8_t *bytes) {
+void storeRows(const std::vector<double> &values, int64_t rows, int64_t stride,
+               int64_t offset, ElementType type, uint8_t *bytes) {
   const int64_t width = int64_t(values.size()) / rows;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t i = 0; i < width; ++i)
@@ -96,8 +95,7 @@ AlignedBytes::AlignedBytes(int64_t size)
 }
 
 bool test::operator==(const AlignedBytes &a, const AlignedBytes &b) {
-  return a.length == b.length &&
-         std::memcmp(a.data(), b.data(), a.length) == 0;
+  return a.length == b.length && std::memcmp(a.data(), b.data(), a.length) == 0;
 }
 
 Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
@@ -109,18 +107,16 @@ Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
   } else {
     CompileOptions options;
     options.target = valueOf(targetFor(*device));
-    compiled = valueOf(
-        Program::create(device, valueOf(engine.image(spec, options))));
+    compiled =
+        valueOf(Program::create(device, valueOf(engine.image(spec, options))));
   }
 
   const std::vector<int32_t> &slots = placement.slots;
   count = placement.slotCount;
   if (count == 0)
-    count = std::max<int32_t>(
-                0, *std::max_element(slots.begin(), slots.end())) +
-            1;
-  strideBytes =
-      compiled->info().slotBytes + (placement.spread ? kSlotGap : 0);
+    count =
+        std::max<int32_t>(0, *std::max_element(slots.begin(), slots.end())) + 1;
+  strideBytes = compiled->info().slotBytes + (placement.spread ? kSlotGap : 0);
   poolBytes = AlignedBytes(count * strideBytes);
   slotsStride = placement.spread ? 3 : 1;
   slotNumbers.assign(slots.size() * slotsStride, -77);
@@ -273,9 +269,9 @@ void forDense(const DenseCall &dense, const SlotLayout &layout, Visit visit) {
     for (int head = 0; head < layout.valueHeads; ++head)
       for (int k = 0; k < layout.keyDim; ++k)
         for (int v = 0; v < layout.valueDim; ++v) {
-          const int64_t at = row * dense.rowStride + head * dense.headStride +
-                             (keyMajor ? k * layout.valueDim + v
-                                       : v * layout.keyDim + k);
+          const int64_t at =
+              row * dense.rowStride + head * dense.headStride +
+              (keyMajor ? k * layout.valueDim + v : v * layout.keyDim + k);
           visit(bytes + at * elementBytes(dense.type));
         }
 }

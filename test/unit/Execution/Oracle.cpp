@@ -44,8 +44,7 @@ int widthOf(const RuleInput &input, const HeadShape &heads) {
 
 Oracle::Oracle(const DecodeSpec &spec, const SlotLayout &layout, int64_t rows,
                Stored stored)
-    : states(rows * spec.heads.value * spec.heads.keyDim *
-             spec.heads.valueDim),
+    : states(rows * spec.heads.value * spec.heads.keyDim * spec.heads.valueDim),
       spec(spec), layout(layout), rowCount(rows), stored(stored),
       program(programFor(spec, stored)) {}
 
@@ -94,8 +93,7 @@ Token test::makeToken(const Oracle &oracle, int token,
   const double keySize =
       spec.inputs.qkNorm == QkNorm::None ? 1 / std::sqrt(heads.keyDim) : 1;
   std::normal_distribution<double> normal;
-  std::uniform_real_distribution<double> logRate(std::log(1e-4),
-                                                 std::log(4.6));
+  std::uniform_real_distribution<double> logRate(std::log(1e-4), std::log(4.6));
   std::uniform_real_distribution<double> unit(0.05, 0.95);
   Token result;
   for (const RuleInput &input : oracle.inputs()) {
@@ -105,8 +103,9 @@ Token test::makeToken(const Oracle &oracle, int token,
                           (hasKeyHeads(name) ? heads.key : heads.value);
     std::vector<double> &values = result[name];
     for (int64_t row = 0; row < (ofLayer ? 1 : oracle.rows()); ++row) {
-      const int identity =
-          ofLayer ? -1 : identities.empty() ? int(row) : identities[row];
+      const int identity = ofLayer              ? -1
+                           : identities.empty() ? int(row)
+                                                : identities[row];
       std::seed_seq seed{identity + 1, ofLayer ? -1 : token,
                          int(name[0]) * 256 + int(name.back())};
       std::mt19937 random(seed);
@@ -152,12 +151,10 @@ Errors test::runBoth(Layer &layer, Oracle &oracle, int tokens) {
   errors.finite = allFinite(outputs) && allFinite(states);
   errors.output = relativeError(outputs, expected);
   errors.state = relativeError(states, oracle.states);
-  fprintf(stderr,"DBG out %.2e state %.2e\n",errors.output,errors.state);
   return errors;
 }
 
-FormatErrors test::runFormat(const DecodeSpec &spec, int64_t rows,
-                             int tokens) {
+FormatErrors test::runFormat(const DecodeSpec &spec, int64_t rows, int tokens) {
   Layer layer(spec, inOrder(rows));
   Oracle exact(spec, layer.layout(), rows);
   Oracle codec(spec, layer.layout(), rows, Stored::Format);
@@ -178,6 +175,5 @@ FormatErrors test::runFormat(const DecodeSpec &spec, int64_t rows,
   errors.codec = relativeError(codec.states, exact.states);
   errors.output = relativeError(outputs, exactOutputs);
   errors.codecOutput = relativeError(codecOutputs, exactOutputs);
-  fprintf(stderr,"DBG fmt kernel %.3e codec %.3e ratio %.4f out %.3e codecout %.3e\n",errors.kernel,errors.codec,errors.ratio(),errors.output,errors.codecOutput);
   return errors;
 }

@@ -18,13 +18,14 @@
 
 namespace decant::test {
 
-/// f32 layers against the exact rule. One rounding is 2^-24 = 6e-8. A sum over
-/// K <= 256 keys grows by sqrt(K) of that in norm (roundings are independent),
-/// 1e-6, and a token makes a handful of such sums, each taken out of a state
-/// that forgets; the factor that is left covers differences such as v - S^T k.
-constexpr double kF32Bound = 4e-6;
-/// Half a step, relative: 8 bits of bf16, 11 bits of f16.
-constexpr double kBf16Step = 1.0 / 512, kF16Step = 1.0 / 4096;
+/// f32 layers against the exact rule: a rounding is 2^-24 = 6e-8, and a sum
+/// over K <= 256 keys gathers sqrt(K) of them, since they are independent:
+/// 1e-6. The rule forgets, so tokens do not add to that.
+constexpr double kF32Bound = 1e-6;
+/// What rounding to a type costs in norm: half a step is 2^-8 (bf16) or 2^-11
+/// (f16) of a number just above a power of two, and errors are spread evenly
+/// over it, so their root mean square is below half of that.
+constexpr double kBf16Norm = 1.0 / 512, kF16Norm = 1.0 / 4096;
 
 enum class Stored {
   Exact,  // the state stays in float64
@@ -61,10 +62,9 @@ private:
 /// Inputs with the statistics of a trained layer (retention 0.01 to 0.9999),
 /// rounded to the types in which the kernel gets them. A row's numbers depend
 /// on its identity and the token alone: identities default to 0 .. rows - 1.
+/// A_log and dt_bias are the same for all tokens.
 Token makeToken(const Oracle &oracle, int token,
                 const std::vector<int> &identities = {});
-/// A_log and dt_bias, for the specs that take them, are drawn once per layer.
-/// makeToken puts them into every token.
 
 bool allFinite(const std::vector<double> &values);
 

@@ -1,0 +1,176 @@
+//===- capi_engine.c - spec to numbers, by the C API alone ----------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// capi_engine FOLDER
+//
+// A C99 host of libdecant: prepares a small gated delta layer for the CPU and
+// compares 20 tokens of three rows with a loop in double. FOLDER is not there
+// yet and becomes a kernel cache.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SmallLayer.h"
+
+#include "decant-c/decant.h"
+
+static DecantSpec *readLayer(const char *const *overrides, size_t count) {
+  DecantSpec *spec = NULL;
+  OK(decantSpecReadText(kSmallLayer, NULL, overrides, count, &spec));
+  return spec;
+}
+
+static void testEngineErrors(void) {
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngine *engine = NULL;
+  DecantDevice *device = NULL;
+  DecantProgram *program = NULL;
+  DecantSpec *spec = readLayer(NULL, 0);
+  INVALID(decantEngineCreate(&options, NULL), "\"engine\" is null");
+  options.cache_mode = 3;
+  INVALID(decantEngineCreate(&options, &engine), "cache_mode\" is 3");
+  options.cache_mode = DECANT_CACHE_OFF;
+  options.cache_folder = "x";
+  INVALID(decantEngineCreate(&options, &engine), "cache_folder\" is \"x\"");
+  options.cache_folder = NULL;
+  options.threads = -1;
+  INVALID(decantEngineCreate(&options, &engine), "threads");
+  options.struct_size = 0;
+  INVALID(decantEngineCreate(&options, &engine), "struct_size is 0");
+  EXPECT(engine == NULL);
+
+  OK(decantEngineCreate(NULL, &engine));
+  INVALID(decantEngineOpenDevice(engine, "gpu", &device), "found \"gpu\"");
+  INVALID(decantEngineOpenDevice(engine, "cuda:-1", &device), "cuda:-1");
+  REFUSED(DECANT_UNAVAILABLE, decantEngineOpenDevice(engine, "cuda:0", &device),
+          "no NVIDIA driver");
+  INVALID(decantEngineOpenDevice(engine, NULL, &device), "\"name\" is null");
+  INVALID(decantEngineOpenDevice(NULL, "cpu", &device), "\"engine\" is null");
+  INVALID(decantEngineOpenDevice(engine, "cpu", NULL), "\"device\" is null");
+  OK(decantEngineOpenDevice(engine, "cpu", &device));
+  INVALID(decantEnginePrepare(NULL, spec, device, NULL, &program),
+          "\"engine\" is null");
+  INVALID(decantEnginePrepare(engine, NULL, device, NULL, &program),
+          "\"spec\" is null");
+  INVALID(decantEnginePrepare(engine, spec, NULL, NULL, &program),
+          "\"device\" is null");
+  INVALID(decantEnginePrepare(engine, spec, device, NULL, NULL),
+          "\"program\" is null");
+  report.struct_size = 8;
+  INVALID(decantEnginePrepare(engine, spec, device, &report, &program),
+          "struct_size is 8");
+  EXPECT(program == NULL);
+  decantDeviceClose(device);
+  decantEngineDestroy(engine);
+  decantEngineDestroy(NULL);
+  decantSpecDestroy(spec);
+}
+
+static DecantProgram *prepare(DecantEngine *engine, const DecantSpec *spec,
+                              DecantPrepareReport *report) {
+  DecantDevice *device = NULL;
+  DecantDeviceInfo info = DECANT_INIT(DecantDeviceInfo);
+  DecantProgram *program = NULL;
+  OK(decantEngineOpenDevice(engine, "cpu", &device));
+  OK(decantDeviceGetInfo(device, &info));
+  EXPECT(!info.is_cuda);
+  OK(decantEnginePrepare(engine, spec, device, report, &program));
+  decantDeviceClose(device); /* the program keeps what it needs */
+  return program;
+}
+
+/* Two engines share a folder and nothing else; programs outlive both. */
+static void testEngines(const char *folder) {
+  const char *const overrides[] = {"window.length=6"};
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngine *first = NULL, *second = NULL;
+  DecantProgram *plain, *windowed, *again;
+  DecantSpec *spec = readLayer(NULL, 0), *longer = readLayer(overrides, 1);
+  options.cache_folder = folder;
+  options.threads = 2;
+  OK(decantEngineCreate(&options, &first));
+  OK(decantEngineCreate(&options, &second));
+
+  plain = prepare(first, spec, &report);
+  EXPECT(!report.warm && report.compile_ms > 0 && report.load_ms > 0);
+  EXPECT(report.miss_reason != NULL && report.warning == NULL);
+  EXPECT(report.total_ms >= report.compile_ms + report.load_ms);
+  printf("cold: %.0f ms, of which compiling %.0f (%s)\n", report.total_ms,
+         report.compile_ms, report.miss_reason);
+  windowed = prepare(second, longer, &report);
+  EXPECT(!report.warm);
+  again = prepare(second, spec, &report);
+  EXPECT(report.warm && report.compile_ms == 0 && report.miss_reason == NULL);
+  printf("warm: %.1f ms\n", report.total_ms);
+  decantEngineDestroy(first);
+  decantEngineDestroy(second);
+  decantSpecDestroy(spec);
+  decantSpecDestroy(longer);
+
+  printf("largest errors: %.2g %.2g %.2g\n", checkLayer(plain),
+         checkLayer(windowed), checkLayer(again));
+  decantProgramDestroy(plain);
+  decantProgramDestroy(windowed);
+  decantProgramDestroy(again);
+}
+
+/* A cache that cannot be kept on disk costs a warning, once, and no more. */
+static void testUnusableCache(const char *file) {
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngine *engine = NULL;
+  DecantSpec *spec = readLayer(NULL, 0);
+  options.cache_folder = file;
+  OK(decantEngineCreate(&options, &engine));
+  decantProgramDestroy(prepare(engine, spec, &report));
+  EXPECT(!report.warm);
+  EXPECT(report.warning && strstr(report.warning, options.cache_folder));
+  decantProgramDestroy(prepare(engine, spec, &report));
+  EXPECT(report.warm && report.warning == NULL);
+  decantEngineDestroy(engine);
+  decantSpecDestroy(spec);
+}
+
+/* An image needs the engine for its device alone. */
+static void testImages(void) {
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantCompileOptions compile = DECANT_INIT(DecantCompileOptions);
+  DecantEngine *engine = NULL;
+  DecantDevice *device = NULL;
+  DecantImage *host = NULL, *gpu = NULL;
+  DecantProgram *program = NULL;
+  DecantSpec *spec = readLayer(NULL, 0);
+  compile.target = "x86-64";
+  OK(decantCompile(spec, &compile, &host));
+  compile.target = "sm_80";
+  OK(decantCompile(spec, &compile, &gpu));
+  decantSpecDestroy(spec);
+  options.cache_mode = DECANT_CACHE_MEMORY;
+  OK(decantEngineCreate(&options, &engine));
+  OK(decantEngineOpenDevice(engine, "cpu", &device));
+  INVALID(decantProgramCreate(device, gpu, NULL, &program), "host_object");
+  OK(decantProgramCreate(device, host, NULL, &program));
+  decantImageDestroy(host);
+  decantImageDestroy(gpu);
+  decantDeviceClose(device);
+  decantEngineDestroy(engine);
+  checkLayer(program);
+  decantProgramDestroy(program);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2)
+    return 2;
+  testEngineErrors();
+  testEngines(argv[1]);
+  testUnusableCache(argv[0]); /* a file where a folder is wanted */
+  testImages();
+  printf("%d checks, %d failed\n", checks, failures);
+  return failures != 0;
+}
