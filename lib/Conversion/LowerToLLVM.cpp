@@ -105,6 +105,12 @@ void requireBlockSize(LLVM::LLVMFuncOp function) {
   StringRef bound = NVVM::NVVMDialect::getMaxntidAttrName();
   if (Attribute size = function->removeAttr(bound))
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+  // Kernels with shared memory fold windows, and a fold holds most of a lane's
+  // registers. Left to itself, ptxas aims at several blocks per SM and spills.
+  auto shared = function->getAttrOfType<IntegerAttr>("dynamic_shared_bytes");
+  if (shared && shared.getInt() > 0)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      Builder(function.getContext()).getI32IntegerAttr(1));
 }
 
 /// Everything to llvm and nvvm in one conversion. Upstream's passes are not

@@ -26,8 +26,16 @@ constexpr int kWarp = 32;
 /// Lanes beyond 16 along the key axis would leave a warp with one value lane,
 /// that is 16 contiguous bytes: half a sector.
 constexpr int kMaxKeyLanes = 16;
+constexpr int kMinKeyLanes = 8; // padded dims are multiples of it
+/// The block limit of every GPU target. A count of key lanes may not depend on
+/// the target, so neither may this.
+constexpr int kMaxThreads = 256;
 
 bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+/// A lane's values are a power of two, so this is the fewest lanes that a value
+/// axis can be split into.
+int oddPart(int dim) { return dim / (dim & -dim); }
 
 } // namespace
 
@@ -71,10 +79,9 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
 }
 
 int decant::defaultKeyLanes(const SlotLayout &layout) {
-  int lanes = 8; // padded dims are multiples of it
-  while (lanes < kMaxKeyLanes && layout.paddedKey % (2 * lanes) == 0)
-    lanes *= 2;
-  return lanes;
+  const bool divides = layout.paddedKey % kMaxKeyLanes == 0;
+  const bool fits = kMaxKeyLanes * oddPart(layout.paddedValue) <= kMaxThreads;
+  return divides && fits ? kMaxKeyLanes : kMinKeyLanes;
 }
 
 Schedule decant::defaultSchedule(const SlotLayout &layout,

@@ -77,19 +77,6 @@ protected:
   }
 };
 
-/// The states as the float64 codec stores and reads them.
-std::vector<double> throughCodec(const SlotLayout &layout,
-                                 std::vector<double> states) {
-  const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
-  std::vector<uint8_t> head(layout.headBytes);
-  for (size_t at = 0; at < states.size(); at += size) {
-    encodeHead(layout, &states[at], head.data());
-    const std::vector<double> read = decodeHead(layout, head.data());
-    std::copy(read.begin(), read.end(), states.begin() + at);
-  }
-  return states;
-}
-
 using Element = std::function<double(int key, int value, double noise)>;
 std::vector<double> fillStates(const SlotLayout &layout, int count,
                                const Element &element) {
@@ -190,6 +177,7 @@ TEST_P(Formats, PackSurvivesTinyAndHugeStates) {
 
 // 12 tokens are 12 encodings at window 1, three at window 4.
 TEST_P(Formats, StepsCostWhatTheFormatCosts) {
+  const bool fits = std::get<1>(GetParam()) > 0;
   for (int window : {1, 4}) {
     const FormatErrors errors = runFormat(spec(window), 2, 12);
     EXPECT_TRUE(errors.finite);
@@ -198,11 +186,17 @@ TEST_P(Formats, StepsCostWhatTheFormatCosts) {
       continue;
     }
     EXPECT_GT(errors.codec, 1e-5);
-    // 16384 elements: two sums of independent roundings agree to 1 %.
-    EXPECT_LE(errors.ratio(), 1.02) << errors.kernel << " " << errors.codec;
-    EXPECT_GE(errors.ratio(), 1 / 1.02) << errors.kernel << " " << errors.codec;
-    // 3072 elements, so 1.3 % is one standard deviation.
-    EXPECT_LE(errors.output, 1.05 * errors.codecOutput + kF32Bound);
+    // Without a fit hardly a code differs. A fit at every token feeds small
+    // differences back: over other seeds the ratio lay in 0.98 .. 1.04 for
+    // states and, since few heads make most of that sum, 0.88 .. 1.11 for
+    // outputs; with three fits, in 0.998 .. 1.005 for states.
+    const bool feedsBack = fits && window == 1;
+    const double state = !fits ? 1.01 : feedsBack ? 1.1 : 1.02;
+    const double output = !fits ? 1.01 : feedsBack ? 1.25 : 1.02;
+    EXPECT_LE(errors.ratio(), state) << errors.kernel << " " << errors.codec;
+    EXPECT_GE(errors.ratio(), 1 / state)
+        << errors.kernel << " " << errors.codec;
+    EXPECT_LE(errors.output, output * errors.codecOutput + kF32Bound);
   }
 }
 

@@ -76,13 +76,19 @@ std::vector<double> Oracle::step(const Token &token) {
 
 void Oracle::store() {
   fill = 0;
-  const int64_t stateSize = int64_t(layout.keyDim) * layout.valueDim;
+  states = throughCodec(layout, states);
+}
+
+std::vector<double> test::throughCodec(const SlotLayout &layout,
+                                       std::vector<double> states) {
+  const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
   std::vector<uint8_t> head(layout.headBytes);
-  for (size_t at = 0; at < states.size(); at += stateSize) {
+  for (size_t at = 0; at < states.size(); at += size) {
     encodeHead(layout, &states[at], head.data());
     const std::vector<double> read = decodeHead(layout, head.data());
     std::copy(read.begin(), read.end(), states.begin() + at);
   }
+  return states;
 }
 
 Token test::makeToken(const Oracle &oracle, int token,

@@ -66,6 +66,10 @@ private:
 Token makeToken(const Oracle &oracle, int token,
                 const std::vector<int> &identities = {});
 
+/// States as the float64 codec stores and reads them.
+std::vector<double> throughCodec(const SlotLayout &layout,
+                                 std::vector<double> states);
+
 bool allFinite(const std::vector<double> &values);
 
 struct Errors {
