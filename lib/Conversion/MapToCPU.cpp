@@ -14,10 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelMapper.h"
 #include "decant/Compiler/Passes.h"
-
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace decant {
 #define GEN_PASS_DEF_MAPTOCPU
@@ -31,10 +29,9 @@ namespace {
 
 constexpr int64_t kScratchAlign = 64; // a cache line, a zmm register
 
-class CpuMapper {
+class CpuMapper : public KernelMapper {
 public:
-  CpuMapper(KernelOp source, ImplicitLocOpBuilder &builder)
-      : source(source), b(builder) {}
+  using KernelMapper::KernelMapper;
 
   LogicalResult run() {
     auto lanes = source.getLanes();
@@ -51,8 +48,7 @@ public:
     func::ReturnOp::create(b);
     b.setInsertionPointToStart(loop.getBody());
     block = loop.getInductionVar();
-    for (Operation &op : source.getBody().front())
-      mapOp(&op);
+    mapBody();
     return success();
   }
 
@@ -73,7 +69,7 @@ private:
     last = bound(entry->getArguments().back());
   }
 
-  void mapOp(Operation *op) {
+  bool mapDecantOp(Operation *op) override {
     if (auto ids = dyn_cast<BlockOp>(op)) {
       Value heads = index(ids.getHeads());
       mapping.map(ids.getRow(), arith::DivUIOp::create(b, block, heads));
@@ -84,35 +80,12 @@ private:
       mapping.map(reduce.getResult(), mapping.lookup(reduce.getValue()));
     } else if (isa<BarrierOp, ScratchOp, ReturnOp>(op)) {
       // One lane waits for nobody; scratch is allocated at the entry.
-    } else if (op->getNumRegions() > 0) {
-      mapRegions(op);
     } else {
-      b.clone(*op, mapping);
+      return false;
     }
+    return true;
   }
 
-  void mapRegions(Operation *op) {
-    Operation *copy = b.insert(op->cloneWithoutRegions(mapping));
-    mapping.map(op->getResults(), copy->getResults());
-    for (auto [from, to] : llvm::zip(op->getRegions(), copy->getRegions())) {
-      if (from.empty())
-        continue;
-      OpBuilder::InsertionGuard guard(b);
-      SmallVector<Location> locations(from.getNumArguments(), b.getLoc());
-      Block *inner = b.createBlock(&to, {}, from.getArgumentTypes(), locations);
-      mapping.map(from.getArguments(), inner->getArguments());
-      for (Operation &nested : from.front())
-        mapOp(&nested);
-    }
-  }
-
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-
-  KernelOp source;
-  ImplicitLocOpBuilder &b;
-  IRMapping mapping;
   Value first, last, block;
 };
 

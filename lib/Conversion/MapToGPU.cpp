@@ -14,10 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelMapper.h"
 #include "decant/Compiler/Passes.h"
-
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace decant {
 #define GEN_PASS_DEF_MAPTOGPU
@@ -79,10 +77,9 @@ SharedPlan planShared(KernelOp kernel, Lanes lanes) {
   return plan;
 }
 
-class GpuMapper {
+class GpuMapper : public KernelMapper {
 public:
-  GpuMapper(KernelOp source, ImplicitLocOpBuilder &builder)
-      : source(source), b(builder) {}
+  using KernelMapper::KernelMapper;
 
   LogicalResult run() {
     auto laneCounts = source.getLanes();
@@ -103,8 +100,7 @@ public:
              << " per block: a shorter window or fewer compensators need less";
 
     createFunction();
-    for (Operation &op : source.getBody().front())
-      mapOp(&op);
+    mapBody();
     return success();
   }
 
@@ -134,7 +130,7 @@ private:
                            MemRefLayoutAttrInterface(), space));
   }
 
-  void mapOp(Operation *op) {
+  bool mapDecantOp(Operation *op) override {
     if (auto block = dyn_cast<BlockOp>(op)) {
       Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
       Value heads = index(block.getHeads());
@@ -151,31 +147,10 @@ private:
       mapping.map(reduce.getResult(), mapReduce(reduce));
     } else if (isa<ReturnOp>(op)) {
       gpu::ReturnOp::create(b);
-    } else if (op->getNumRegions() > 0) {
-      mapRegions(op);
     } else {
-      b.clone(*op, mapping);
+      return false;
     }
-  }
-
-  /// Clones an scf op without its body, then maps the body into the clone.
-  void mapRegions(Operation *op) {
-    Operation *copy = b.insert(op->cloneWithoutRegions(mapping));
-    mapping.map(op->getResults(), copy->getResults());
-    for (auto [from, to] : llvm::zip(op->getRegions(), copy->getRegions())) {
-      if (from.empty())
-        continue;
-      OpBuilder::InsertionGuard guard(b);
-      SmallVector<Location> locations(from.getNumArguments(), b.getLoc());
-      Block *block = b.createBlock(&to, {}, from.getArgumentTypes(), locations);
-      mapping.map(from.getArguments(), block->getArguments());
-      for (Operation &inner : from.front())
-        mapOp(&inner);
-    }
-  }
-
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
+    return true;
   }
 
   Value view(MemRefType type, int64_t offset) {
@@ -270,11 +245,8 @@ private:
     gpu::BarrierOp::create(b);
   }
 
-  KernelOp source;
-  ImplicitLocOpBuilder &b;
   Lanes lanes = {1, 1};
   SharedPlan plan;
-  IRMapping mapping;
   Value shared;
   Value laneIds[2]; // by axis
 };
