@@ -1,4 +1,4 @@
-//===- BatchTest.cpp - padding rows, and rows that must not meet ===//
+//===- BatchTest.cpp - padding rows, and rows that must not meet ----------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DimsTest.cpp - every kind of key and value dim ===//
+//===- DimsTest.cpp - every kind of key and value dim ---------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FormatsTest.cpp - codes, scales and compensators against the codec ===//
+//===- FormatsTest.cpp - codes, scales and compensators -------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FormatList.h"
 #include "Oracle.h"
 #include "decant/Reference/Codec.h"
 #include "decant/Reference/ReferenceRun.h"
@@ -20,47 +21,6 @@ using namespace decant;
 using namespace decant::test;
 
 namespace {
-
-std::string scale(const char *axis, const char *fit, const char *type) {
-  return fmt::format(R"({{"axis": "{}", "fit": "{}", "type": "{}"}})", axis,
-                     fit, type);
-}
-std::string int8(const std::vector<std::string> &scales) {
-  return fmt::format(R"({{"codes": "int8", "scale": [{}]}})",
-                     fmt::join(scales, ", "));
-}
-
-struct Format {
-  const char *name;
-  std::string state; // the spec's field
-};
-void PrintTo(const Format &format, std::ostream *out) { *out << format.name; }
-
-const std::vector<Format> &formats() {
-  static const std::vector<Format> all = {
-      {"f32", R"({"codes": "f32"})"},
-      {"f16", R"({"codes": "f16"})"},
-      {"bf16", R"({"codes": "bf16"})"},
-      {"key_f32", int8({scale("key", "absmax", "f32")})},
-      {"key_f16", int8({scale("key", "absmax", "f16")})},
-      {"value_f32", int8({scale("value", "absmax", "f32")})},
-      {"value_bf16", int8({scale("value", "absmax", "bf16")})},
-      {"smooth_key_value", int8({scale("key", "sqrt_mean_abs", "f32"),
-                                 scale("value", "absmax", "f32")})},
-      {"smooth_value_key", int8({scale("value", "sqrt_mean_abs", "f32"),
-                                 scale("key", "absmax", "f32")})},
-      {"max_key_value",
-       int8({scale("key", "absmax", "f32"), scale("value", "absmax", "f32")})},
-      {"max_value_key",
-       int8({scale("value", "absmax", "bf16"), scale("key", "absmax", "f16")})},
-      {"smooth_key_bf16_value_f16", int8({scale("key", "sqrt_mean_abs", "bf16"),
-                                          scale("value", "absmax", "f16")})},
-      {"smooth_value_f16_key_bf16",
-       int8({scale("value", "sqrt_mean_abs", "f16"),
-             scale("key", "absmax", "bf16")})},
-  };
-  return all;
-}
 
 class Formats : public testing::TestWithParam<std::tuple<Format, int>> {
 protected:
@@ -208,178 +168,5 @@ INSTANTIATE_TEST_SUITE_P(All, Formats,
                                               std::get<0>(info.param).name,
                                               std::get<1>(info.param));
                          });
-
-//===----------------------------------------------------------------------===//
-// Sequences whose states have a low rank
-//===----------------------------------------------------------------------===//
-
-struct Sequence {
-  const char *name;
-  std::function<void(Token &, int token)> change;
-};
-void PrintTo(const Sequence &sequence, std::ostream *out) {
-  *out << sequence.name;
-}
-
-void set(Token &token, const char *name, double value) {
-  for (double &x : token[name])
-    x = value;
-}
-
-class LowRank : public testing::TestWithParam<std::tuple<Sequence, int>> {};
-
-// Compared at every token, since the first ones have ranks 1, 2, 3. f16 keeps
-// such a state up to 2^-11, and int8 codes keep what is left up to 1/254 of it,
-// so the codec's error is near that of f32 arithmetic, which the kernel adds.
-TEST_P(LowRank, StaysAsCloseAsTheCodec) {
-  const auto &[sequence, window] = GetParam();
-  const DecodeSpec spec = makeSpec(
-      {fmt::format("state={}", formats()[7].state), "window.compensators=4",
-       "window.records=f16", fmt::format("window.length={}", window)});
-  Layer layer(spec, inOrder(2));
-  Oracle exact(spec, layer.layout(), 2);
-  Oracle codec(spec, layer.layout(), 2, Stored::Format);
-  for (int token = 0; token < 10; ++token) {
-    Token inputs = makeToken(exact, token);
-    sequence.change(inputs, token);
-    const std::vector<double> output = layer.step(inputs);
-    const std::vector<double> expected = exact.step(inputs);
-    codec.step(inputs);
-    const std::vector<double> states = layer.states();
-    EXPECT_TRUE(allFinite(output) && allFinite(states)) << "token " << token;
-    EXPECT_LE(relativeError(states, exact.states),
-              1.1 * relativeError(codec.states, exact.states) + 5 * kF32Bound)
-        << "token " << token;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Sequences, LowRank,
-    testing::Combine(
-        testing::Values(Sequence{"first tokens", [](Token &, int) {}},
-                        Sequence{"one key", [](Token &token,
-                                               int) { set(token, "k", 0.5); }},
-                        Sequence{"one key and value",
-                                 [](Token &token, int) {
-                                   set(token, "k", 0.5);
-                                   set(token, "v", -2);
-                                 }},
-                        Sequence{"zeros",
-                                 [](Token &token, int) {
-                                   for (const char *name : {"q", "k", "v"})
-                                     set(token, name, 0);
-                                 }},
-                        Sequence{"zeros after three tokens",
-                                 [](Token &token, int number) {
-                                   if (number > 2)
-                                     for (const char *name : {"k", "v"})
-                                       set(token, name, 0);
-                                 }},
-                        Sequence{"no beta",
-                                 [](Token &token, int number) {
-                                   if (number % 2)
-                                     set(token, "beta", 0);
-                                 }},
-                        Sequence{"one-hot keys",
-                                 [](Token &token, int number) {
-                                   set(token, "k", 0);
-                                   token["k"][number % 3] = 1;
-                                   token["k"][32 + number] = 1;
-                                 }}),
-        testing::Values(1, 4)));
-
-// An idle sequence decays through the smallest f32 numbers to zero, and the
-// next token finds a state that works.
-TEST(IdleSequences, DecayToZeroAndWakeUp) {
-  for (int format : {1, 2, 3, 5, 7, 8, 9, 12}) {
-    const DecodeSpec spec =
-        makeSpec({fmt::format("state={}", formats()[format].state),
-                  "window.compensators=2"});
-    Layer layer(spec, inOrder(1));
-    Oracle exact(spec, layer.layout(), 1);
-    Oracle codec(spec, layer.layout(), 1, Stored::Format);
-    double size = 1e30;
-    for (int token = 0; token < 50; ++token) {
-      Token inputs = makeToken(exact, token);
-      if (token > 2 && token < 46) {
-        set(inputs, "k", 0);
-        set(inputs, "v", 0);
-        set(inputs, "decay", -3);
-      }
-      EXPECT_TRUE(allFinite(layer.step(inputs))) << token;
-      exact.step(inputs);
-      codec.step(inputs);
-      double stored = 0;
-      for (double x : layer.states()) {
-        ASSERT_TRUE(std::isfinite(x)) << token;
-        stored = std::max(stored, std::fabs(x));
-      }
-      if (token > 2 && token < 46)
-        EXPECT_LE(stored, 0.2 * size) << "e^-3 is 0.05";
-      size = std::max(stored, 1e-44);
-    }
-    EXPECT_LE(relativeError(layer.states(), exact.states),
-              1.1 * relativeError(codec.states, exact.states) + kF32Bound)
-        << formats()[format].name;
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Records
-//===----------------------------------------------------------------------===//
-
-class Records
-    : public testing::TestWithParam<std::tuple<const char *, const char *>> {};
-
-// With f32 codes, records are all that rounds. Each record rounds a key and a
-// value; a vector of decays is kept in 16 bits as well, and those of up to 7
-// later tokens multiply a record: 9 roundings, independent.
-TEST_P(Records, RoundAsTheirTypeDoes) {
-  const auto [rule, type] = GetParam();
-  const DecodeSpec spec =
-      makeSpec({fmt::format("rule={}", rule), "window.length=8",
-                fmt::format("window.records={}", type), "heads.key_dim=64",
-                "heads.value_dim=64"});
-  const FormatErrors errors = runFormat(spec, 2, 15);
-  EXPECT_TRUE(errors.finite);
-  const bool isF32 = std::string(type) == "f32";
-  const double step = isF32                        ? kF32Bound
-                      : std::string(type) == "f16" ? kF16Norm
-                                                   : kBf16Norm;
-  const bool scalarDecay = std::string(rule) == "gated_delta";
-  EXPECT_LE(errors.kernel, (scalarDecay || isF32 ? std::sqrt(2) : 3) * step);
-  EXPECT_LE(errors.output, (scalarDecay || isF32 ? std::sqrt(2) : 3) * step);
-  if (isF32)
-    return;
-  EXPECT_GT(errors.kernel, step / 4);
-  // The oracle rounds keys and values, but not decays.
-  if (scalarDecay) {
-    EXPECT_LE(errors.ratio(), 1.02);
-    EXPECT_GE(errors.ratio(), 1 / 1.02);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Types, Records,
-                         testing::Combine(testing::Values("gated_delta", "kda"),
-                                          testing::Values("f32", "f16",
-                                                          "bf16")));
-
-// Numbers beyond f16 saturate: an infinity would stay in the state for good.
-TEST(F16, SaturatesInCodesAndRecords) {
-  for (int window : {1, 3}) {
-    const DecodeSpec spec = makeSpec({"state.codes=f16", "window.records=f16",
-                                      "window.compensators=1",
-                                      fmt::format("window.length={}", window)});
-    Layer layer(spec, inOrder(1));
-    Oracle oracle(spec, layer.layout(), 1);
-    for (int token = 0; token < 7; ++token) {
-      Token inputs = makeToken(oracle, token);
-      for (double &x : inputs["v"])
-        x *= 1e7;
-      EXPECT_TRUE(allFinite(layer.step(inputs))) << token;
-      EXPECT_TRUE(allFinite(layer.states())) << token;
-    }
-  }
-}
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- GatesTest.cpp - decay, beta, norm and scale conventions ===//
+//===- GatesTest.cpp - decay, beta, norm and scale conventions ------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- HeadsTest.cpp - which head reads what, and where it lies ===//
+//===- HeadsTest.cpp - which head reads what, and where it lies -----------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Layer.cpp - a compiled layer on the CPU device ===//
+//===- Layer.cpp - a compiled layer on the CPU device ---------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,6 @@
 
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/Codec.h"
-#include "decant/Spec/SpecReader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,20 +22,6 @@ namespace {
 constexpr uint8_t kPoison = 0xA5;
 /// Bytes after each slot of a spread pool.
 constexpr int64_t kSlotGap = 208;
-
-const char kBaseSpec[] = R"({
-  "decant": 1,
-  "name": "execution",
-  "rule": "gated_delta",
-  "heads": {"key": 1, "value": 2, "key_dim": 32, "value_dim": 24, "map": "group"},
-  "inputs": {
-    "type": "f32", "output": "f32", "layout": "separate", "decay": "log",
-    "beta": "value", "qk_norm": "l2_eps_inside", "scale": "rsqrt_key_dim",
-    "pad": "negative"
-  },
-  "state": {"codes": "f32"},
-  "window": {"length": 1, "compensators": 0, "records": "f32"}
-})";
 
 bool isLayerTensor(const std::string &name) {
   return name == "A_log" || name == "dt_bias";
@@ -52,33 +37,6 @@ void storeRows(const std::vector<double> &values, int64_t rows, int64_t stride,
 }
 
 } // namespace
-
-void test::require(const Status &status) {
-  if (!status.ok())
-    throw std::runtime_error(status.message());
-}
-
-Engine &test::sharedEngine() {
-  static Engine engine = [] {
-    EngineOptions options;
-    options.threads = 2;
-    return valueOf(Engine::create(options));
-  }();
-  return engine;
-}
-
-DecodeSpec test::makeSpec(const std::vector<std::string> &overrides) {
-  SpecText text;
-  text.text = kBaseSpec;
-  return valueOf(readSpecText(text, overrides));
-}
-
-DecodeSpec test::makeSpecWithRule(const std::string &rule,
-                                  const std::vector<std::string> &overrides) {
-  DecodeSpec spec = makeSpec(overrides);
-  spec.rule = {"the test's rule", rule};
-  return spec;
-}
 
 Placement test::inOrder(int64_t rows) {
   Placement placement;

@@ -1,4 +1,4 @@
-//===- Oracle.cpp - the same layer in float64 ===//
+//===- Oracle.cpp - the same layer in float64 -----------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

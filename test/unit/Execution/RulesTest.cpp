@@ -1,4 +1,4 @@
-//===- RulesTest.cpp - rules that are in no list ===//
+//===- RulesTest.cpp - rules that are in no list --------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SlotsTest.cpp - what a slot's header says ===//
+//===- SlotsTest.cpp - what a slot's header says --------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TypesTest.cpp - types of inputs and outputs ===//
+//===- TypesTest.cpp - types of inputs and outputs ------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- WindowsTest.cpp - a window changes when the state is touched, not what it
-// is ===//
+//===- WindowsTest.cpp - when the state is touched does not show ----------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
