@@ -199,6 +199,36 @@ private:
       }
   }
 
+  /// A tree over the groups, which goes on where the shuffles stopped.
+  Value tree(ReduceKind kind, llvm::function_ref<Value(int64_t)> load) {
+    SmallVector<Value> sums;
+    for (int64_t from = 0; from < lanes.groups(); ++from)
+      sums.push_back(load(from));
+    for (; sums.size() > 1; sums.resize(sums.size() / 2))
+      for (size_t pair = 0; pair < sums.size() / 2; ++pair)
+        sums[pair] = combine(kind, sums[2 * pair], sums[2 * pair + 1]);
+    return sums[0];
+  }
+
+  /// Any other number of groups has no tree that all targets share, and can be
+  /// large: one after the other.
+  void addGroups(ReduceKind kind, SmallVector<Value> &elements,
+                 llvm::function_ref<Value(Value, int64_t)> load) {
+    SmallVector<Value> initial;
+    for (size_t i = 0; i < elements.size(); ++i)
+      initial.push_back(load(index(0), i));
+    auto loop = scf::ForOp::create(b, index(1), index(lanes.groups()), index(1),
+                                   initial);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> sums;
+    for (size_t i = 0; i < elements.size(); ++i)
+      sums.push_back(combine(kind, loop.getRegionIterArg(i),
+                             load(loop.getInductionVar(), i)));
+    scf::YieldOp::create(b, sums);
+    elements.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+
   /// Each group's first lanes leave their sums, every lane adds all groups'.
   void crossWarps(ReduceKind kind, SmallVector<Value> &elements) {
     const int64_t width = elements.size();
@@ -226,20 +256,12 @@ private:
       return memref::LoadOp::create(b, area,
                                     ValueRange{from, index(i), laneIds[0]});
     };
-    // A tree over the groups goes on where the shuffles stopped.
-    for (int64_t i = 0; i < width; ++i) {
-      SmallVector<Value> tree;
-      for (int64_t from = 0; from < lanes.groups(); ++from)
-        tree.push_back(load(index(from), i));
-      while (tree.size() > 1) {
-        SmallVector<Value> next;
-        for (size_t pair = 0; pair < tree.size(); pair += 2)
-          next.push_back(pair + 1 < tree.size()
-                             ? combine(kind, tree[pair], tree[pair + 1])
-                             : tree[pair]);
-        tree = next;
-      }
-      elements[i] = tree[0];
+    if (llvm::isPowerOf2_64(lanes.groups())) {
+      for (int64_t i = 0; i < width; ++i)
+        elements[i] =
+            tree(kind, [&](int64_t from) { return load(index(from), i); });
+    } else {
+      addGroups(kind, elements, load);
     }
     // The area may be written again.
     gpu::BarrierOp::create(b);

@@ -22,20 +22,13 @@ constexpr int kMaxLoadBytes =
 /// Key vectors (q, k, decays, the folded operands) live in registers, about
 /// eight at a time: 16 elements each are 128 registers.
 constexpr int kMaxUnrolledRows = 16;
+constexpr int kFewValues = 8;
 constexpr int kWarp = 32;
 /// Lanes beyond 16 along the key axis would leave a warp with one value lane,
 /// that is 16 contiguous bytes: half a sector.
 constexpr int kMaxKeyLanes = 16;
 constexpr int kMinKeyLanes = 8; // padded dims are multiples of it
-/// The block limit of every GPU target. A count of key lanes may not depend on
-/// the target, so neither may this.
-constexpr int kMaxThreads = 256;
-
 bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
-
-/// A lane's values are a power of two, so this is the fewest lanes that a value
-/// axis can be split into.
-int oddPart(int dim) { return dim / (dim & -dim); }
 
 } // namespace
 
@@ -79,9 +72,7 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
 }
 
 int decant::defaultKeyLanes(const SlotLayout &layout) {
-  const bool divides = layout.paddedKey % kMaxKeyLanes == 0;
-  const bool fits = kMaxKeyLanes * oddPart(layout.paddedValue) <= kMaxThreads;
-  return divides && fits ? kMaxKeyLanes : kMinKeyLanes;
+  return layout.paddedKey % kMaxKeyLanes == 0 ? kMaxKeyLanes : kMinKeyLanes;
 }
 
 Schedule decant::defaultSchedule(const SlotLayout &layout,
@@ -94,10 +85,13 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   }
   // One load is at most 16 bytes; a lane takes more values only where the
   // block would have too many threads otherwise.
+  const int keyLanes = defaultKeyLanes(layout);
   int values = kMaxLoadBytes / elementBytes(layout.codes.type);
+  // Long key vectors leave registers for short value vectors only.
+  if (layout.paddedKey / keyLanes > kMaxUnrolledRows)
+    values = std::min(values, kFewValues);
   while (layout.paddedValue % values != 0)
     values /= 2;
-  const int keyLanes = defaultKeyLanes(layout);
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;

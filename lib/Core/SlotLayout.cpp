@@ -14,9 +14,10 @@ using namespace decant;
 
 namespace {
 
-/// Dims are padded to this, so that a row of codes splits into whole vectors
-/// and the key axis into 8 lanes whatever the spec's dims are.
-constexpr int kDimMultiple = 8;
+/// Padded key dims split into 8 key lanes, padded value dims into at most 16
+/// value lanes of whole 16-byte vectors: so a block of 16 x 16 lanes serves
+/// every dim.
+constexpr int kKeyMultiple = 8, kValueMultiple = 16;
 
 int64_t alignTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -102,8 +103,8 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.valueHeads = spec.heads.value;
   layout.keyDim = spec.heads.keyDim;
   layout.valueDim = spec.heads.valueDim;
-  layout.paddedKey = alignTo(spec.heads.keyDim, kDimMultiple);
-  layout.paddedValue = alignTo(spec.heads.valueDim, kDimMultiple);
+  layout.paddedKey = alignTo(spec.heads.keyDim, kKeyMultiple);
+  layout.paddedValue = alignTo(spec.heads.valueDim, kValueMultiple);
   layout.window = spec.window.length;
   layout.compensators = spec.window.compensators;
   layout.record = record;

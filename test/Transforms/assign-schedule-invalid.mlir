@@ -20,7 +20,7 @@
 // LANES: error: schedule <strategy = simt, key_lanes = 12, {{.*}}>: key_lanes is 12; a power of two up to 32 is needed, since key lanes share a warp
 // KEYS: error: schedule <{{.*}}>: key_lanes x keys_per_lane is 64; the padded key dim is 128
 // VALUES: error: schedule <{{.*}}>: value_lanes x values_per_lane is 64; the padded value dim is 128
-// THREADS: error: schedule <{{.*}}>: 1024 threads; sm_90a allows 512 per block
+// THREADS: error: schedule <{{.*}}>: 1024 threads; sm_90a allows 256 per block
 // STRATEGY: error: schedule.strategy: 'mma'; allowed is simt
 // WORD: error: schedule.rows: 'some'; allowed are unrolled, rolled
 // NUMBER: error: schedule.keys_per_lane: 'all'; a positive whole number is needed

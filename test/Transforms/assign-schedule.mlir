@@ -4,8 +4,9 @@
 // RUN: decant-opt %s --mlir-print-local-scope | diff - %t.stripped
 
 // The default schedule: on a GPU a lane loads 16 bytes of codes (values per lane
-// = 16 / bytes of a code, halved until they divide the padded dim), 8 or 16 key
-// lanes, as many as divide the padded dim; on the host one lane holds everything.
+// = 16 / bytes of a code, halved until they divide the padded dim, doubled while a
+// block would have more than 256 threads), 16 key lanes, or 8 where 16 do not divide
+// the padded dim or make too large a block; on the host one lane holds everything.
 // Only the attribute is new: without it the text is what it was (third and fourth
 // RUN lines).
 
@@ -133,8 +134,9 @@ decant.kernel @bf16_128() attributes {layout = #bf16_128, target = #decant.targe
   decant.return
 }
 
+// 4 values per lane would be 512 threads.
 // GPU-LABEL: decant.kernel @f32_128(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 32, keys_per_lane = 8, values_per_lane = 4, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 8, values_per_lane = 8, rows = unrolled>
 // CPU-LABEL: decant.kernel @f32_128(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 128, values_per_lane = 128, rows = rolled>
 #f32_128 = #decant.layout<heads = 1, keyDim = 128, valueDim = 128, paddedKey = 128, paddedValue = 128,
@@ -145,9 +147,9 @@ decant.kernel @f32_128() attributes {layout = #f32_128, target = #decant.target<
   decant.return
 }
 
-// 4 values per lane would be 1024 threads; a block of the simt strategy has at most 512.
+// 4 values per lane would be 1024 threads, 8 would be 512.
 // GPU-LABEL: decant.kernel @f32_256(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 32, keys_per_lane = 16, values_per_lane = 8, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 16, rows = unrolled>
 // CPU-LABEL: decant.kernel @f32_256(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 256, values_per_lane = 256, rows = rolled>
 #f32_256 = #decant.layout<heads = 1, keyDim = 256, valueDim = 256, paddedKey = 256, paddedValue = 256,
@@ -160,7 +162,7 @@ decant.kernel @f32_256() attributes {layout = #f32_256, target = #decant.target<
 
 // 31 key rows per lane do not fit in registers.
 // GPU-LABEL: decant.kernel @f32_248(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 62, keys_per_lane = 31, values_per_lane = 4, rows = rolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 31, keys_per_lane = 31, values_per_lane = 8, rows = rolled>
 // CPU-LABEL: decant.kernel @f32_248(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 248, values_per_lane = 248, rows = rolled>
 #f32_248 = #decant.layout<heads = 1, keyDim = 248, valueDim = 248, paddedKey = 248, paddedValue = 248,
@@ -168,5 +170,18 @@ decant.kernel @f32_256() attributes {layout = #f32_256, target = #decant.target<
     headBytes = 246032, scales = [], regions = {codes = #decant.region<0, 248 x 248, f32>,
     cursor = #decant.region<246016, 1 x 4, f32>}>
 decant.kernel @f32_248() attributes {layout = #f32_248, target = #decant.target<"sm_90a">} {
+  decant.return
+}
+
+// 16 divides 256 keys, but 31 value lanes, the fewest for 248, leave room for 8.
+// GPU-LABEL: decant.kernel @i8_256_248(
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 31, keys_per_lane = 32, values_per_lane = 8, rows = rolled>
+// CPU-LABEL: decant.kernel @i8_256_248(
+// CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 256, values_per_lane = 248, rows = rolled>
+#i8_256_248 = #decant.layout<heads = 1, keyDim = 256, valueDim = 248, paddedKey = 256, paddedValue = 248,
+    window = 1, compensators = 0, writes = 1, keyDecay = none, valueDecay = none,
+    headBytes = 63504, scales = [], regions = {codes = #decant.region<0, 256 x 248, i8>,
+    cursor = #decant.region<63488, 1 x 4, f32>}>
+decant.kernel @i8_256_248() attributes {layout = #i8_256_248, target = #decant.target<"sm_90a">} {
   decant.return
 }

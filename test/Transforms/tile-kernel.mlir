@@ -188,11 +188,11 @@ decant.kernel @padded_host(%state: !pool, %q: !rows, %out: !rows, %at: index) at
 // -----
 
 #layout = #decant.layout<heads = 1, keyDim = 16, valueDim = 32, paddedKey = 16, paddedValue = 32,
-    window = 1, compensators = 4, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 1072,
+    window = 1, compensators = 8, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 1424,
     scales = [#decant.scale<key, sqrt_mean_abs, f32>, #decant.scale<value, absmax, f16>],
-    regions = {codes = #decant.region<0, 16 x 32, i8>, cursor = #decant.region<1056, 1 x 4, f32>,
+    regions = {codes = #decant.region<0, 16 x 32, i8>, cursor = #decant.region<1408, 1 x 4, f32>,
                key_scale = #decant.region<512, 1 x 16, f32>, value_scale = #decant.region<576, 1 x 32, f16>,
-               comp_keys = #decant.region<640, 4 x 16, f16>, comp_values = #decant.region<768, 4 x 32, f16>}>
+               comp_keys = #decant.region<640, 8 x 16, f16>, comp_values = #decant.region<896, 8 x 32, f16>}>
 #schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 4,
     keys_per_lane = 2, values_per_lane = 8, rows = unrolled>
 !pool = memref<1048576xi8>
@@ -200,17 +200,59 @@ decant.kernel @padded_host(%state: !pool, %q: !rows, %out: !rows, %at: index) at
 !key = tensor<16xf32, #decant.axis<key>>
 !value = tensor<32xf32, #decant.axis<value>>
 
-// Compensators are terms of the checkpoint without scales: a loop over them, one
-// score per column of the read.
+// Compensators are terms of the checkpoint without scales: a loop over them, four at
+// a time, so that four rows are on their way together; one sum over the key lanes
+// serves all four scores. They are added in order.
 // CHECK-LABEL: decant.kernel @compensators(
-// CHECK: %[[CK:.*]] = memref.view %{{.*}} to memref<4x16xf16>
-// CHECK: %[[CV:.*]] = memref.view %{{.*}} to memref<4x32xf16>
-// CHECK: %[[Y:.*]] = scf.for %[[TERM:.*]] = %c0 to %c4 step %c1 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<8xf32>) {
-// CHECK: %[[K:.*]] = vector.load %[[CK]][%[[TERM]], %{{.*}}]
-// CHECK: %[[V:.*]] = vector.load %[[CV]][%[[TERM]], %{{.*}}]
-// CHECK: decant.lane_reduce add %{{.*}} over <key> : vector<1xf32>
-// CHECK: vector.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<8xf32>
+// CHECK: %[[Y:.*]] = scf.for %[[TERM:.*]] = %c0 to %c8 step %c4 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<8xf32>) {
+// CHECK: vector.load %[[CK:.*]][%[[TERM]], %[[KEY:.*]]] {{.*}} memref<8x16xf16>, vector<2xf16>
+// CHECK: vector.load %[[CV:.*]][%[[TERM]], %[[VALUE:.*]]] {{.*}} memref<8x32xf16>, vector<8xf16>
+// CHECK: %[[TERM1:.*]] = arith.addi %[[TERM]], %c1 : index
+// CHECK: vector.load %[[CK]][%[[TERM1]], %[[KEY]]]
+// CHECK: vector.load %[[CV]][%[[TERM1]], %[[VALUE]]]
+// CHECK: %[[TERM2:.*]] = arith.addi %[[TERM]], %c2 : index
+// CHECK: %[[TERM3:.*]] = arith.addi %[[TERM]], %c3 : index
+// CHECK: vector.load %[[CK]][%[[TERM3]], %[[KEY]]]
+// CHECK: vector.load %[[CV]][%[[TERM3]], %[[VALUE]]]
+// CHECK-NOT: vector.load
+// CHECK: %[[SCORES:.*]] = decant.lane_reduce add %{{.*}} over <key> : vector<4xf32>
+// CHECK: vector.extract %[[SCORES]][0]
+// CHECK: %[[S0:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<8xf32>
+// CHECK: %[[S1:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[S0]] : vector<8xf32>
+// CHECK: %[[S2:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[S1]] : vector<8xf32>
+// CHECK: %[[S3:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[S2]] : vector<8xf32>
+// CHECK-NEXT: scf.yield %[[S3]] : vector<8xf32>
 decant.kernel @compensators(%state: !pool, %q: !rows, %out: !rows, %at: index) attributes {
+    layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
+  %slot = decant.slot %state[%at] : !pool
+  %x = decant.load %q[%at] : !rows -> !key
+  %y = decant.window_read %slot, %x : (!decant.slot, !key) -> !value
+  decant.store %y, %out[%at] : !value, !rows
+  decant.return
+}
+
+// -----
+
+#layout = #decant.layout<heads = 1, keyDim = 16, valueDim = 32, paddedKey = 16, paddedValue = 32,
+    window = 1, compensators = 6, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 1232,
+    scales = [#decant.scale<key, sqrt_mean_abs, f32>, #decant.scale<value, absmax, f16>],
+    regions = {codes = #decant.region<0, 16 x 32, i8>, cursor = #decant.region<1216, 1 x 4, f32>,
+               key_scale = #decant.region<512, 1 x 16, f32>, value_scale = #decant.region<576, 1 x 32, f16>,
+               comp_keys = #decant.region<640, 6 x 16, f16>, comp_values = #decant.region<832, 6 x 32, f16>}>
+#schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 4,
+    keys_per_lane = 2, values_per_lane = 8, rows = unrolled>
+!pool = memref<1048576xi8>
+!rows = memref<1048576xbf16>
+!key = tensor<16xf32, #decant.axis<key>>
+!value = tensor<32xf32, #decant.axis<value>>
+
+// 4 does not divide 6, so it is two at a time: every round is full.
+// CHECK-LABEL: decant.kernel @six_compensators(
+// CHECK: scf.for %{{.*}} = %c0 to %c6 step %c2 iter_args
+// CHECK: decant.lane_reduce add %{{.*}} over <key> : vector<2xf32>
+// CHECK-NOT: arith.select
+// CHECK: scf.yield
+decant.kernel @six_compensators(%state: !pool, %q: !rows, %out: !rows, %at: index) attributes {
     layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
   %slot = decant.slot %state[%at] : !pool
   %x = decant.load %q[%at] : !rows -> !key
@@ -234,7 +276,7 @@ decant.kernel @compensators(%state: !pool, %q: !rows, %out: !rows, %at: index) a
 !value = tensor<32xf32, #decant.axis<value>>
 
 // A window: the total decay is in x for the checkpoint; records are walked from
-// the newest to the oldest while the decay since is carried along.
+// the newest to the oldest, four at a time, while the decay since is carried along.
 // CHECK-LABEL: decant.kernel @records(
 // CHECK: %[[WORD:.*]] = memref.load %{{.*}}[%c0, %c0] : memref<1x4xi32>
 // CHECK: %[[FILL:.*]] = arith.index_castui %[[WORD]] : i32 to index
@@ -245,16 +287,42 @@ decant.kernel @compensators(%state: !pool, %q: !rows, %out: !rows, %at: index) a
 // CHECK: %[[P:.*]] = vector.broadcast %[[TOTAL]] : f32 to vector<2xf32>
 // CHECK: arith.mulf %[[X:.*]], %[[P]] : vector<2xf32>
 // CHECK: %[[Y:.*]] = decant.lane_reduce add %{{.*}} over <key> : vector<8xf32>
-// CHECK: %[[ALL:.*]]:2 = scf.for %[[AGE:.*]] = %c0 to %[[FILL]] step %c1 iter_args(%[[ACC:.*]] = %[[Y]], %[[SINCE:.*]] = %[[ONE]]) -> (vector<8xf32>, f32) {
+// CHECK: %[[ALL:.*]]:2 = scf.for %[[AGE:.*]] = %c0 to %[[FILL]] step %c4 iter_args(%[[ACC:.*]] = %[[Y]], %[[SINCE:.*]] = %[[ONE]]) -> (vector<8xf32>, f32) {
+// The first token of a round is always there.
 // CHECK: %[[NEWEST:.*]] = arith.subi %[[FILL]], %c1 : index
-// CHECK: %[[TOKEN:.*]] = arith.subi %[[NEWEST]], %[[AGE]] : index
-// CHECK: vector.load %{{.*}}[%[[TOKEN]], %{{.*}}] {{.*}} memref<4x16xf16>, vector<2xf16>
-// CHECK: vector.load %{{.*}}[%[[TOKEN]], %{{.*}}] {{.*}} memref<4x32xf16>, vector<8xf16>
+// CHECK: %[[TOKEN0:.*]] = arith.subi %[[NEWEST]], %[[AGE]] : index
+// CHECK: vector.load %{{.*}}[%[[TOKEN0]], %{{.*}}] {{.*}} memref<4x16xf16>, vector<2xf16>
+// CHECK: vector.load %{{.*}}[%[[TOKEN0]], %{{.*}}] {{.*}} memref<4x32xf16>, vector<8xf16>
+// CHECK: %[[OWN0:.*]] = memref.load %{{.*}}[%[[TOKEN0]], %c0] : memref<4x1xf32>
+// CHECK: %[[SINCE1:.*]] = arith.mulf %[[SINCE]], %[[OWN0]] : f32
+// The others may not be: then token 0 is loaded again, and its term is not taken.
+// CHECK: %[[AGE1:.*]] = arith.addi %[[AGE]], %c1 : index
+// CHECK: %[[VALID1:.*]] = arith.cmpi ult, %[[AGE1]], %[[FILL]] : index
+// CHECK: %[[OF1:.*]] = arith.minui %[[AGE1]], %[[NEWEST]] : index
+// CHECK: %[[TOKEN1:.*]] = arith.subi %[[NEWEST]], %[[OF1]] : index
+// CHECK: vector.load %{{.*}}[%[[TOKEN1]], %{{.*}}] {{.*}} memref<4x16xf16>, vector<2xf16>
+// CHECK: vector.broadcast %[[SINCE1]] : f32 to vector<2xf32>
+// CHECK: vector.load %{{.*}}[%[[TOKEN1]], %{{.*}}] {{.*}} memref<4x32xf16>, vector<8xf16>
+// CHECK: %[[OWN1:.*]] = memref.load %{{.*}}[%[[TOKEN1]], %c0] : memref<4x1xf32>
+// CHECK: %[[SINCE2:.*]] = arith.mulf %[[SINCE1]], %[[OWN1]] : f32
+// CHECK: %[[AGE2:.*]] = arith.addi %[[AGE]], %c2 : index
+// CHECK: %[[VALID2:.*]] = arith.cmpi ult, %[[AGE2]], %[[FILL]] : index
+// CHECK: %[[SINCE3:.*]] = arith.mulf %[[SINCE2]], %{{.*}} : f32
+// CHECK: %[[AGE3:.*]] = arith.addi %[[AGE]], %c3 : index
+// CHECK: %[[VALID3:.*]] = arith.cmpi ult, %[[AGE3]], %[[FILL]] : index
+// CHECK: %[[OLDER:.*]] = arith.mulf %[[SINCE3]], %{{.*}} : f32
+// One sum over the key lanes for the four scores; the terms are added in order.
 // CHECK: arith.mulf %{{.*}}, %[[X]] : vector<2xf32>
-// CHECK: %[[SUM:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<8xf32>
-// CHECK: %[[OWN:.*]] = memref.load %{{.*}}[%[[TOKEN]], %c0] : memref<4x1xf32>
-// CHECK: %[[OLDER:.*]] = arith.mulf %[[SINCE]], %[[OWN]] : f32
-// CHECK: scf.yield %[[SUM]], %[[OLDER]] : vector<8xf32>, f32
+// CHECK: %[[SCORES:.*]] = decant.lane_reduce add %{{.*}} over <key> : vector<4xf32>
+// CHECK: vector.extract %[[SCORES]][0]
+// CHECK: %[[SUM0:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<8xf32>
+// CHECK: %[[WITH1:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[SUM0]] : vector<8xf32>
+// CHECK: %[[SUM1:.*]] = arith.select %[[VALID1]], %[[WITH1]], %[[SUM0]] : vector<8xf32>
+// CHECK: %[[WITH2:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[SUM1]] : vector<8xf32>
+// CHECK: %[[SUM2:.*]] = arith.select %[[VALID2]], %[[WITH2]], %[[SUM1]] : vector<8xf32>
+// CHECK: %[[WITH3:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[SUM2]] : vector<8xf32>
+// CHECK: %[[SUM3:.*]] = arith.select %[[VALID3]], %[[WITH3]], %[[SUM2]] : vector<8xf32>
+// CHECK: scf.yield %[[SUM3]], %[[OLDER]] : vector<8xf32>, f32
 decant.kernel @records(%state: !pool, %q: !rows, %out: !rows, %at: index) attributes {
     layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
   %slot = decant.slot %state[%at] : !pool
@@ -297,6 +365,46 @@ decant.kernel @append(%state: !pool, %q: !rows, %v: !rows, %at: index, %a: f32) 
 // -----
 
 #layout = #decant.layout<heads = 1, keyDim = 16, valueDim = 32, paddedKey = 16, paddedValue = 32,
+    window = 4, compensators = 8, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 2224,
+    scales = [], regions = {codes = #decant.region<0, 16 x 32, bf16>, cursor = #decant.region<1792, 1 x 4, f32>,
+               comp_keys = #decant.region<1024, 8 x 16, f16>, comp_values = #decant.region<1280, 8 x 32, f16>,
+               total_key_decay = #decant.region<1808, 1 x 1, f32>, record_key_decay = #decant.region<1824, 4 x 1, f32>,
+               record_keys = #decant.region<1840, 4 x 16, f16>, record_values = #decant.region<1968, 4 x 32, f16>}>
+#schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1,
+    keys_per_lane = 16, values_per_lane = 32, rows = rolled>
+!pool = memref<1048576xi8>
+!rows = memref<1048576xbf16>
+!key = tensor<16xf32, #decant.axis<key>>
+!value = tensor<32xf32, #decant.axis<value>>
+
+// One lane (the host) walks terms one at a time, so each is there and none is
+// selected. The order of the sums is that of many lanes.
+// CHECK-LABEL: decant.kernel @terms_host(
+// CHECK: scf.for %[[TERM:.*]] = %c0 to %c8 step %c1 iter_args(%{{.*}}) -> (vector<32xf32>) {
+// CHECK: vector.load %{{.*}}[%[[TERM]], %{{.*}}] {{.*}} memref<8x16xf16>, vector<16xf16>
+// CHECK: scf.yield
+// CHECK: scf.for %[[AGE:.*]] = %c0 to %[[FILL:.*]] step %c1 iter_args(%[[ACC:.*]] = %{{.*}}, %[[SINCE:.*]] = %{{.*}}) -> (vector<32xf32>, f32) {
+// CHECK: %[[NEWEST:.*]] = arith.subi %[[FILL]], %c1 : index
+// CHECK: %[[TOKEN:.*]] = arith.subi %[[NEWEST]], %[[AGE]] : index
+// CHECK: vector.load %{{.*}}[%[[TOKEN]], %{{.*}}] {{.*}} memref<4x16xf16>, vector<16xf16>
+// CHECK: vector.load %{{.*}}[%[[TOKEN]], %{{.*}}] {{.*}} memref<4x32xf16>, vector<32xf16>
+// CHECK: %[[OWN:.*]] = memref.load %{{.*}}[%[[TOKEN]], %c0] : memref<4x1xf32>
+// CHECK: %[[OLDER:.*]] = arith.mulf %[[SINCE]], %[[OWN]] : f32
+// CHECK-NOT: arith.select
+// CHECK: %[[SUM:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<32xf32>
+// CHECK-NEXT: scf.yield %[[SUM]], %[[OLDER]] : vector<32xf32>, f32
+decant.kernel @terms_host(%state: !pool, %q: !rows, %out: !rows, %at: index) attributes {
+    layout = #layout, schedule = #schedule, target = #decant.target<"x86-64">} {
+  %slot = decant.slot %state[%at] : !pool
+  %x = decant.load %q[%at] : !rows -> !key
+  %y = decant.window_read %slot, %x : (!decant.slot, !key) -> !value
+  decant.store %y, %out[%at] : !value, !rows
+  decant.return
+}
+
+// -----
+
+#layout = #decant.layout<heads = 1, keyDim = 16, valueDim = 32, paddedKey = 16, paddedValue = 32,
     window = 1, compensators = 0, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 1072,
     scales = [#decant.scale<key, sqrt_mean_abs, f32>, #decant.scale<value, absmax, f16>],
     regions = {codes = #decant.region<0, 16 x 32, i8>, cursor = #decant.region<1056, 1 x 4, f32>,
@@ -313,8 +421,8 @@ decant.kernel @append(%state: !pool, %q: !rows, %v: !rows, %at: index, %a: f32) 
 // CHECK-LABEL: decant.kernel @fold(
 // 1 / 127 and the mean over 32 columns.
 // CHECK-DAG: %[[STEP:.*]] = arith.constant dense<0.00787401571> : vector<8xf32>
-// CHECK-DAG: %[[MEAN:.*]] = arith.constant dense<3.125000e-02> : vector<2xf32>
-// CHECK-DAG: %[[FLOOR:.*]] = arith.constant dense<9.99999996E-13> : vector<2xf32>
+// CHECK-DAG: %[[MEAN:.*]] = arith.constant dense<3.125000e-02> : vector<1xf32>
+// CHECK-DAG: %[[FLOOR:.*]] = arith.constant dense<9.99999996E-13> : vector<1xf32>
 // CHECK-DAG: %[[MAX:.*]] = arith.constant dense<1.270000e+02> : vector<8xf32>
 // CHECK-DAG: %[[MIN:.*]] = arith.constant dense<-1.270000e+02> : vector<8xf32>
 // The new term and the rows' scales (decay times key scale) go to all lanes.
@@ -322,13 +430,15 @@ decant.kernel @append(%state: !pool, %q: !rows, %v: !rows, %at: index, %a: f32) 
 // CHECK: %[[TERM_VALUES:.*]] = decant.scratch : memref<1x32xf32, {{.*}}>
 // CHECK: %[[ROW_SCALE:.*]] = decant.scratch : memref<1x16xf32, {{.*}}>
 // CHECK: decant.barrier
-// First scale: sqrt of the mean |E| of a key row, over the value lanes.
+// First scale: sqrt of the mean |E| of a key row, over the value lanes. One row at a
+// time: a round may not reach beyond the rows of one partial sum, and the host forms
+// 16 of them over these 16 rows.
 // CHECK: scf.for
 // CHECK: math.absf
-// CHECK: %[[ROWS:.*]] = decant.lane_reduce add %{{.*}} over <value> : vector<2xf32>
-// CHECK: %[[AVERAGE:.*]] = arith.mulf %[[ROWS]], %[[MEAN]] : vector<2xf32>
-// CHECK: %[[ROOT:.*]] = math.sqrt %[[AVERAGE]] : vector<2xf32>
-// CHECK: arith.maximumf %[[ROOT]], %[[FLOOR]] : vector<2xf32>
+// CHECK: %[[ROWS:.*]] = decant.lane_reduce add %{{.*}} over <value> : vector<1xf32>
+// CHECK: %[[AVERAGE:.*]] = arith.mulf %[[ROWS]], %[[MEAN]] : vector<1xf32>
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[AVERAGE]] : vector<1xf32>
+// CHECK: arith.maximumf %[[ROOT]], %[[FLOOR]] : vector<1xf32>
 // CHECK: decant.barrier
 // Second scale: the largest |E| / key scale of a column, over the key lanes,
 // divided by 127 and rounded to f16 before it is used.

@@ -100,6 +100,15 @@ decant.kernel @survivor(%w: !window, %S: !state) {
 
 // -----
 
+!window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+    records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+// expected-error-re @+1 {{stage formatted must not have an argument of type '!decant.window<keyDim = 16, {{.*}}>': decant-materialize-format should have consumed it}}
+decant.kernel @survivor(%w: !window) {
+  decant.return
+}
+
+// -----
+
 // expected-error @+1 {{stage formatted must not have the attribute heads: decant-materialize-format should have consumed it}}
 decant.kernel @survivor() attributes {heads = #decant.heads<key = 1, value = 1, map = group>} {
   decant.return
@@ -148,6 +157,17 @@ decant.kernel @survivor() {
 }
 
 //--- scheduled.mlir
+
+// "From formatted on": an argument is refused at later stages, too.
+!window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+    records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+// expected-error-re @+1 {{stage scheduled must not have an argument of type '!decant.window<keyDim = 16, {{.*}}>': decant-materialize-format should have consumed it}}
+decant.kernel @survivor(%w: !window) attributes {schedule = #decant.schedule<strategy = simt, key_lanes = 1,
+    value_lanes = 1, keys_per_lane = 16, values_per_lane = 16, rows = rolled>} {
+  decant.return
+}
+
+// -----
 
 // expected-error @+1 {{stage scheduled needs a #decant.schedule on every kernel}}
 decant.kernel @unscheduled() {

@@ -60,7 +60,7 @@ constexpr int64_t kSlotAlign = 16;
 struct SlotLayout {
   int valueHeads = 0;
   int keyDim = 0, valueDim = 0;       // as in the spec
-  int paddedKey = 0, paddedValue = 0; // multiples of 8
+  int paddedKey = 0, paddedValue = 0; // multiples of 8, of 16
   int window = 1;                     // tokens
   int compensators = 0;
   RecordShape record;

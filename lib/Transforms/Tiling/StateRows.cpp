@@ -16,8 +16,10 @@ using namespace decant;
 
 namespace {
 
-/// Values of rebuilt rows that a lane holds at once, in registers.
-constexpr int kRowValues = 64;
+/// Registers of a lane for the values of rebuilt rows and for the four key
+/// vectors that are alive beside them.
+constexpr int kRowRegisters = 96;
+constexpr int kLiveKeyVectors = 4;
 constexpr int kMaxRowsPerRound = 4;
 /// Columns of a fit that share one pass over the rows.
 constexpr int kMaxTermsPerRound = 4;
@@ -32,7 +34,9 @@ void StateRows::chooseRounds() {
       std::gcd(schedule.keysPerLane,
                tile.layout.paddedKey / defaultKeyLanes(tile.layout));
   for (int rows = kMaxRowsPerRound; rows > 1; rows /= 2)
-    if (part % rows == 0 && rows * schedule.valuesPerLane <= kRowValues) {
+    if (part % rows == 0 && rows * schedule.valuesPerLane +
+                                    kLiveKeyVectors * schedule.keysPerLane <=
+                                kRowRegisters) {
       perRound = rows;
       break;
     }

@@ -128,12 +128,17 @@ WindowStart StoredHead::start(LaneTile &tile) const {
 
 namespace {
 
-/// Tokens or compensators whose loads are in flight together. One lane has no
-/// latency to hide behind other lanes, and its loads are a whole row.
+/// Tokens or compensators whose loads are in flight together, where a lane's
+/// part of a key and a value vector is short enough to hold that many. One lane
+/// has no latency to hide behind other lanes, and its loads are a whole row.
 constexpr int kTermsInFlight = 4;
+constexpr int kShortTerm = 24;
 
 int termsPerRound(const LaneTile &tile) {
-  return tile.schedule.threads() > 1 ? kTermsInFlight : 1;
+  const Schedule &schedule = tile.schedule;
+  const bool isShort =
+      schedule.keysPerLane + schedule.valuesPerLane <= kShortTerm;
+  return schedule.threads() > 1 && isShort ? kTermsInFlight : 1;
 }
 
 } // namespace
