@@ -103,12 +103,16 @@ void declareDynamicShared(LLVM::GlobalOp global) {
 /// knows.
 void requireBlockSize(LLVM::LLVMFuncOp function) {
   StringRef bound = NVVM::NVVMDialect::getMaxntidAttrName();
-  if (Attribute size = function->removeAttr(bound))
-    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
-  // Kernels with shared memory fold windows, and a fold holds most of a lane's
-  // registers. Left to itself, ptxas aims at several blocks per SM and spills.
+  auto size = dyn_cast_or_null<DenseI32ArrayAttr>(function->removeAttr(bound));
+  if (!size)
+    return;
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+  // Left to itself, ptxas aims at several blocks per SM and may spill for it.
+  // That is wrong for kernels with shared memory, which fold windows and need
+  // most of a lane's registers, and for the uneven blocks of uncommon dims.
   auto shared = function->getAttrOfType<IntegerAttr>("dynamic_shared_bytes");
-  if (shared && shared.getInt() > 0)
+  const bool folds = shared && shared.getInt() > 0;
+  if (folds || !llvm::isPowerOf2_32(size[0]))
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       Builder(function.getContext()).getI32IntegerAttr(1));
 }

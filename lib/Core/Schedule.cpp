@@ -28,6 +28,7 @@ constexpr int kWarp = 32;
 /// that is 16 contiguous bytes: half a sector.
 constexpr int kMaxKeyLanes = 16;
 constexpr int kMinKeyLanes = 8; // padded dims are multiples of it
+
 bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
 } // namespace
@@ -90,8 +91,6 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   // Long key vectors leave registers for short value vectors only.
   if (layout.paddedKey / keyLanes > kMaxUnrolledRows)
     values = std::min(values, kFewValues);
-  while (layout.paddedValue % values != 0)
-    values /= 2;
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;

@@ -59,9 +59,10 @@ constexpr int64_t kSlotAlign = 16;
 
 struct SlotLayout {
   int valueHeads = 0;
-  int keyDim = 0, valueDim = 0;       // as in the spec
-  int paddedKey = 0, paddedValue = 0; // multiples of 8, of 16
-  int window = 1;                     // tokens
+  int keyDim = 0, valueDim = 0; // as in the spec
+  int paddedKey = 0;            // a multiple of 8
+  int paddedValue = 0;          // a multiple of 16
+  int window = 1;               // tokens
   int compensators = 0;
   RecordShape record;
   std::vector<ScaleSpec> scales; // in the order in which they were fitted

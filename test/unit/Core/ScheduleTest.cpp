@@ -51,26 +51,9 @@ TEST(Schedule, DefaultForInt8At128) {
             "keys_per_lane = 128, values_per_lane = 128, rows = rolled");
 }
 
-// 248 is 31 x 8: at 8 values a lane, 31 value lanes are the fewest there are,
-// and 16 key lanes would make that 496 threads. 240 is 15 x 16 and leaves room
-// for 16.
-TEST(Schedule, DefaultHalvesTheKeyLanesWhereValuesDoNotSplit) {
-  for (ElementType codes : {ElementType::F32, ElementType::F16,
-                            ElementType::BF16, ElementType::I8}) {
-    const Schedule narrow =
-        defaultSchedule(layoutOf(256, 248, codes), target("sm_90a"));
-    EXPECT_EQ(narrow.keyLanes, 8);
-    EXPECT_EQ(narrow.threads(), 8 * 31);
-    const Schedule wide =
-        defaultSchedule(layoutOf(256, 240, codes), target("sm_90a"));
-    EXPECT_EQ(wide.keyLanes, 16);
-    EXPECT_EQ(wide.threads(), 16 * 15);
-  }
-}
-
 TEST(Schedule, DefaultIsLegalForEveryDimOnEveryTarget) {
-  // Dims are padded to multiples of 8, so these are all there is, and some that
-  // need the padding.
+  // Dims are padded to multiples of 8 or 16, so these are all there is, and
+  // some that need the padding.
   std::vector<int> dims = {kMinDim + 1, 97, 100, 251, kMaxDim - 1};
   for (int dim = kMinDim; dim <= kMaxDim; dim += 8)
     dims.push_back(dim);
@@ -88,8 +71,9 @@ TEST(Schedule, DefaultIsLegalForEveryDimOnEveryTarget) {
           EXPECT_EQ(toString(*read), toString(schedule));
           if (target.kind == TargetKind::Cpu)
             continue;
-          // Every target sums over keys in as many parts.
-          EXPECT_EQ(schedule.keyLanes, defaultKeyLanes(layout));
+          // Every target sums over keys in this many parts.
+          EXPECT_EQ(schedule.keyLanes, layout.paddedKey % 16 == 0 ? 16 : 8);
+          EXPECT_EQ(defaultKeyLanes(layout), schedule.keyLanes);
           // A lane's load is at most 16 bytes unless the block would have too
           // many threads; halving the values would then go beyond the limit.
           if (schedule.valuesPerLane * elementBytes(codes) > 16)

@@ -146,7 +146,7 @@ void expectSound(const SlotLayout &layout) {
             kSlotHeaderBytes + layout.headBytes * layout.valueHeads);
 }
 
-TEST(SlotLayout, EveryDimIsPaddedToTheNextMultipleOf8) {
+TEST(SlotLayout, KeyDimsArePaddedTo8AndValueDimsTo16) {
   for (int dim = kMinDim; dim <= kMaxDim; ++dim)
     for (ElementType codes : {ElementType::F32, ElementType::F16,
                               ElementType::BF16, ElementType::I8}) {
@@ -164,9 +164,9 @@ TEST(SlotLayout, EveryDimIsPaddedToTheNextMultipleOf8) {
       EXPECT_EQ(layout.paddedKey % 8, 0);
       EXPECT_GE(layout.paddedKey, dim);
       EXPECT_LT(layout.paddedKey, dim + 8);
-      EXPECT_EQ(layout.paddedValue % 8, 0);
+      EXPECT_EQ(layout.paddedValue % 16, 0);
       EXPECT_GE(layout.paddedValue, layout.valueDim);
-      EXPECT_LT(layout.paddedValue, layout.valueDim + 8);
+      EXPECT_LT(layout.paddedValue, layout.valueDim + 16);
       EXPECT_EQ(layout.codes.count, layout.paddedKey);
       EXPECT_EQ(layout.codes.width, layout.paddedValue);
       expectSound(layout);
