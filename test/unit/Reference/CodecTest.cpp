@@ -206,22 +206,22 @@ TEST(Codec, HalfScalesAreUsedAsStored) {
 TEST(Codec, PaddingIsZero) {
   Head head(leapQuantInt8(20, 18));
   ASSERT_EQ(head.layout.paddedKey, 24);
-  ASSERT_EQ(head.layout.paddedValue, 24);
+  ASSERT_EQ(head.layout.paddedValue, 32);
   head.encode(outlierState(20, 18, 5));
   for (int k = 0; k < 24; ++k)
-    for (int v = 0; v < 24; ++v)
+    for (int v = 0; v < 32; ++v)
       if (k >= 20 || v >= 18)
-        ASSERT_EQ(head.get(head.layout.codes, k * 24 + v), 0);
+        ASSERT_EQ(head.get(head.layout.codes, k * 32 + v), 0);
   for (int r = 0; r < 4; ++r) {
     for (int k = 20; k < 24; ++k)
       EXPECT_EQ(head.get(head.layout.compKeys, r * 24 + k), 0);
-    for (int v = 18; v < 24; ++v)
-      EXPECT_EQ(head.get(head.layout.compValues, r * 24 + v), 0);
+    for (int v = 18; v < 32; ++v)
+      EXPECT_EQ(head.get(head.layout.compValues, r * 32 + v), 0);
   }
-  for (int line = 20; line < 24; ++line) {
-    EXPECT_EQ(head.get(head.layout.keyScale, line), 0);
-    EXPECT_EQ(head.get(head.layout.valueScale, line), 0);
-  }
+  for (int k = 20; k < 24; ++k)
+    EXPECT_EQ(head.get(head.layout.keyScale, k), 0);
+  for (int v = 18; v < 32; ++v)
+    EXPECT_EQ(head.get(head.layout.valueScale, v), 0);
 }
 
 TEST(Codec, ZeroBytesAreTheZeroState) {
