@@ -74,7 +74,7 @@ uint32_t decantRuntimeVersion(void) { return DECANT_RUNTIME_VERSION; }
 
 const char *decantLastError(void) { return lastError().c_str(); }
 
-const char *decantStatusName(DecantStatus status) {
+const char *decantStatusName(int status) {
   switch (status) {
   case DECANT_OK:
     return "ok";

@@ -97,7 +97,7 @@ DECANT_API uint32_t decantRuntimeVersion(void);
    until this thread's next call. */
 DECANT_API const char *decantLastError(void);
 /* "invalid input", ...; never null. */
-DECANT_API const char *decantStatusName(DecantStatus status);
+DECANT_API const char *decantStatusName(int status);
 
 /* ---- Devices ------------------------------------------------------------ */
 

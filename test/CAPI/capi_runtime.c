@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
   EXPECT(decantRuntimeVersion() == DECANT_RUNTIME_VERSION);
   EXPECT(strcmp(decantLastError(), "") == 0);
   EXPECT(strcmp(decantStatusName(DECANT_UNAVAILABLE), "unavailable") == 0);
-  EXPECT(decantStatusName((DecantStatus)99) != NULL);
+  EXPECT(decantStatusName(99) != NULL);
   testImages(argv[2]);
   testNullHandles();
   if (strcmp(argv[1], "no-driver") == 0)
