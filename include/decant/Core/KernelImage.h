@@ -19,8 +19,8 @@ namespace decant {
 enum class ArgKind { Pointer, Int64 };
 const char *toString(ArgKind kind);
 
-/// One kernel argument. Arguments are matched by name (see abi.md in the
-/// comment of KernelEntry), so that caller and kernel cannot disagree on order.
+/// One kernel argument. Arguments are matched by name (KernelEntry lists them),
+/// so that caller and kernel cannot disagree on order.
 struct KernelArg {
   std::string name;
   ArgKind kind = ArgKind::Pointer;
