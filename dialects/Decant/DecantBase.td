@@ -58,7 +58,9 @@ def Decant_DecayKind : Decant_Enum<"DecayKind", "how a decay acts on an axis", [
 def Decant_ReduceKind : Decant_Enum<"ReduceKind", "how lanes are combined", [
   I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
 def Decant_StrategyKind : Decant_Enum<"StrategyKind", "how a kernel is built", [
-  I32EnumAttrCase<"Simt", 0, "simt">]>;
+  I32EnumAttrCase<"Simt", 0, "simt">, I32EnumAttrCase<"Mma", 1, "mma">]>;
+def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is folded", [
+  I32EnumAttrCase<"Apart", 0, "apart">, I32EnumAttrCase<"Step", 1, "step">]>;
 def Decant_RowLoopKind : Decant_Enum<"RowLoopKind", "loops over a lane's keys", [
   I32EnumAttrCase<"Unrolled", 0, "unrolled">,
   I32EnumAttrCase<"Rolled", 1, "rolled">]>;
@@ -154,11 +156,14 @@ def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
   let description = [{
     Thread t of a block is key lane `t mod key_lanes` and value lane
     `t / key_lanes`; it holds `keys_per_lane` x `values_per_lane` elements.
+    Core/Schedule.h says what the fields mean for each strategy.
   }];
   let parameters = (ins EnumParameter<Decant_StrategyKind>:$strategy,
                         "int64_t":$key_lanes, "int64_t":$value_lanes,
                         "int64_t":$keys_per_lane, "int64_t":$values_per_lane,
-                        EnumParameter<Decant_RowLoopKind>:$rows);
+                        EnumParameter<Decant_RowLoopKind>:$rows,
+                        EnumParameter<Decant_BoundaryKind>:$boundary,
+                        "int64_t":$blocks_per_sm);
 }
 
 //===----------------------------------------------------------------------===//

@@ -167,14 +167,18 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
 
 ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
   return ScheduleAttr::get(
-      context, StrategyKind::Simt, schedule.keyLanes, schedule.valueLanes,
+      context, StrategyKind(schedule.strategy), schedule.keyLanes, schedule.valueLanes,
       schedule.keysPerLane, schedule.valuesPerLane,
       schedule.rows == RowLoop::Unrolled ? RowLoopKind::Unrolled
-                                         : RowLoopKind::Rolled);
+                                         : RowLoopKind::Rolled,
+      BoundaryKind(schedule.boundary), schedule.blocksPerSm);
 }
 
 Schedule decant::fromAttr(ScheduleAttr attr) {
   Schedule schedule;
+  schedule.strategy = Strategy(attr.getStrategy());
+  schedule.boundary = Boundary(attr.getBoundary());
+  schedule.blocksPerSm = attr.getBlocksPerSm();
   schedule.keyLanes = attr.getKeyLanes();
   schedule.valueLanes = attr.getValueLanes();
   schedule.keysPerLane = attr.getKeysPerLane();

@@ -220,6 +220,15 @@ static LogicalResult verifyDim(Operation *op, StateType state, Type vector,
          << state << ", but a vector is " << vector << " (" << label << ")";
 }
 
+LogicalResult MmaOp::verify() {
+  if (getElementTypeOrSelf(getA().getType()) !=
+      getElementTypeOrSelf(getB().getType()))
+    return emitOpError("multiplies ")
+           << getA().getType() << " by " << getB().getType()
+           << "; both must have the same element type";
+  return success();
+}
+
 LogicalResult DecayOp::verify() {
   return verifyDim(*this, getState().getType(), getFactor().getType(),
                    "decay_c1");

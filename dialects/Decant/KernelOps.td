@@ -291,4 +291,141 @@ def Decant_ScratchOp : Decant_Op<"scratch", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+def Decant_CodeBytes : FixedVectorOfLengthAndType<[2, 4, 8], [I8]>;
+def Decant_Halves8 : FixedVectorOfLengthAndType<[8], [F16, BF16]>;
+def Decant_Halves4 : FixedVectorOfLengthAndType<[4], [F16, BF16]>;
+def Decant_Halves2 : FixedVectorOfLengthAndType<[2], [F16, BF16]>;
+def Decant_Floats4 : FixedVectorOfLengthAndType<[4], [F32]>;
+
+def Decant_MmaOp : Decant_Op<"mma", [TypesMatchWith<"result is as acc", "acc", "result", "$_self">]> {
+  let summary = "a tile product of one warp: acc + A B, 16 x 8, over 16 terms";
+  let description = [{
+    Lane l of a warp (thread mod 32), with g = l / 4 and t = l mod 4, holds
+    A[g, 2t], A[g, 2t + 1], A[g + 8, 2t], A[g + 8, 2t + 1], then the same four of
+    columns + 8; B[2t, g], B[2t + 1, g], B[2t + 8, g], B[2t + 9, g]; and of acc
+    and the result [g, 2t], [g, 2t + 1], [g + 8, 2t], [g + 8, 2t + 1] (PTX ISA,
+    mma.m16n8k16). Products are exact, sums are f32 in an order of the
+    hardware's choice. All lanes of the warp must reach the op together.
+
+    ```mlir
+    decant.kernel @product(%a: vector<8xf16>, %b: vector<4xf16>, %c: vector<4xf32>)
+        attributes {lanes = array<i64: 32, 1>} {
+      %d = decant.mma %a, %b, %c : vector<8xf16>, vector<4xf16>, vector<4xf32>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Halves8:$a, Decant_Halves4:$b, Decant_Floats4:$acc);
+  let results = (outs Decant_Floats4:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+def Decant_TransposeOp : Decant_Op<"transpose", [TypesMatchWith<"result is as value", "value", "result", "$_self">]> {
+  let summary = "transposes an 8 x 8 matrix that a warp holds two elements a lane";
+  let description = [{
+    Lane l holds row l / 4, columns 2 (l mod 4) and 2 (l mod 4) + 1, of the matrix
+    and of the result. All lanes of the warp must reach the op together.
+
+    ```mlir
+    decant.kernel @turns(%x: vector<2xf16>) attributes {lanes = array<i64: 32, 1>} {
+      %y = decant.transpose %x : vector<2xf16>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Halves2:$value);
+  let results = (outs Decant_Halves2:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def Decant_UnpackCodesOp : Decant_Op<"unpack_codes", [Pure]> {
+  let summary = "a lane's eight packed integer codes of one tile as f16, exactly";
+  let description = [{
+    `packed` holds eight codes of 8, 4 or 2 bits as unsigned numbers u = code +
+    2^(bits - 1), in the order of CodeOrder::Fragments (Core/SlotLayout.h): code e
+    is byte e of 8; of 4 and 2 bits, field e / 2 + 4 (e mod 2) counted from the
+    lowest bits.
+
+    ```mlir
+    decant.kernel @widens(%x: vector<4xi8>) attributes {lanes = array<i64: 32, 1>} {
+      %y = decant.unpack_codes %x : vector<4xi8> -> vector<8xf16>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_CodeBytes:$packed);
+  let results = (outs FixedVectorOfLengthAndType<[8], [F16]>:$result);
+  let assemblyFormat = "$packed attr-dict `:` type($packed) `->` type($result)";
+  let extraClassDeclaration = [{
+    int64_t getBits() {
+      return ::llvm::cast<::mlir::VectorType>(getPacked().getType()).getNumElements();
+    }
+  }];
+}
+
+def Decant_PackCodesOp : Decant_Op<"pack_codes", [Pure]> {
+  let summary = "eight whole numbers of one tile as a lane's packed codes";
+  let description = [{
+    The inverse of unpack_codes. |codes[e]| must be less than 2^(bits - 1) and
+    whole.
+
+    ```mlir
+    decant.kernel @narrows(%x: vector<8xf32>) attributes {lanes = array<i64: 32, 1>} {
+      %y = decant.pack_codes %x : vector<8xf32> -> vector<4xi8>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins FixedVectorOfLengthAndType<[8], [F32]>:$codes);
+  let results = (outs Decant_CodeBytes:$result);
+  let assemblyFormat = "$codes attr-dict `:` type($codes) `->` type($result)";
+  let extraClassDeclaration = [{
+    int64_t getBits() {
+      return ::llvm::cast<::mlir::VectorType>(getResult().getType()).getNumElements();
+    }
+  }];
+}
+
+def Decant_CopyAsyncOp : Decant_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>, SameVariadicOperandSize]> {
+  let summary = "starts a copy of `bytes` bytes of memory to scratch, or of zeros";
+  let description = [{
+    Copies 16 bytes from `source` at its indices to `target` at its indices when
+    `valid`, else writes zeros there. Done, for the lane that started it, after its
+    next copy_wait; for the others after a barrier behind that. Both places must be
+    multiples of 16 bytes, and those of the source must not be written meanwhile.
+
+    ```mlir
+    !rows = memref<4x16xf16>
+    decant.kernel @fetches(%pool: !rows, %valid: i1) attributes {lanes = array<i64: 32, 1>} {
+      %zero = arith.constant 0 : index
+      %rows = decant.scratch : memref<4x16xf16>
+      decant.copy_async %pool[%zero, %zero] to %rows[%zero, %zero] if %valid
+          : memref<4x16xf16>, memref<4x16xf16>
+      decant.copy_wait
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$sourceIndices,
+                       AnyMemRef:$target, Variadic<Index>:$targetIndices, I1:$valid);
+  let assemblyFormat = [{
+    $source `[` $sourceIndices `]` `to` $target `[` $targetIndices `]` `if` $valid
+    attr-dict `:` type($source) `,` type($target)
+  }];
+}
+
+def Decant_CopyWaitOp : Decant_Op<"copy_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for the copies that this lane has started";
+  let description = [{
+    ```mlir
+    decant.kernel @waits() attributes {lanes = array<i64: 32, 1>} {
+      decant.copy_wait
+      decant.return
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 #endif // DECANT_KERNEL_OPS_TD

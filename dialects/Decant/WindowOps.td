@@ -112,6 +112,25 @@ def Decant_FoldOp : Decant_Op<"fold", [
   let hasVerifier = 1;
 }
 
+def Decant_MakeRoomOp : Decant_Op<"make_room", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "folds a full window, so that the next token has room";
+  let description = [{
+    Does nothing to a window that is not full. A schedule whose boundary is `apart`
+    leaves it out: there the caller folds full windows before the step.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+    decant.kernel @makes_room(%w: !window) {
+      decant.make_room %w : !window
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored);
+  let assemblyFormat = "$stored attr-dict `:` type($stored)";
+}
+
 def Decant_FillOp : Decant_Op<"fill", [MemoryEffects<[MemRead]>]> {
   let summary = "how many tokens the window holds";
   let description = [{

@@ -37,8 +37,14 @@ const char *decant::toString(Strategy strategy) {
   switch (strategy) {
   case Strategy::Simt:
     return "simt";
+  case Strategy::Mma:
+    return "mma";
   }
   return "";
+}
+
+const char *decant::toString(Boundary boundary) {
+  return boundary == Boundary::Apart ? "apart" : "step";
 }
 
 const char *decant::toString(RowLoop loop) {
@@ -105,55 +111,108 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
 
 std::string decant::toString(const Schedule &schedule) {
   return fmt::format("strategy = {}, key_lanes = {}, value_lanes = {}, "
-                     "keys_per_lane = {}, values_per_lane = {}, rows = {}",
+                     "keys_per_lane = {}, values_per_lane = {}, rows = {}, "
+                     "boundary = {}, blocks_per_sm = {}",
                      toString(schedule.strategy), schedule.keyLanes,
                      schedule.valueLanes, schedule.keysPerLane,
-                     schedule.valuesPerLane, toString(schedule.rows));
+                     schedule.valuesPerLane, toString(schedule.rows),
+                     toString(schedule.boundary), schedule.blocksPerSm);
 }
 
-Expected<Schedule> decant::parseSchedule(const std::string &text) {
-  std::map<std::string, std::string> fields;
-  std::stringstream stream(text);
-  for (std::string field; std::getline(stream, field, ',');) {
-    const size_t equals = field.find('=');
-    auto trim = [](const std::string &word) {
-      const size_t first = word.find_first_not_of(' ');
-      return first == std::string::npos
-                 ? std::string()
-                 : word.substr(first, word.find_last_not_of(' ') - first + 1);
-    };
-    if (equals == std::string::npos)
-      return Status::invalid(
-          fmt::format("schedule: '{}' is not 'field = value'", trim(field)));
-    fields[trim(field.substr(0, equals))] = trim(field.substr(equals + 1));
+namespace {
+
+/// The fields of a schedule's text; each is taken once, and those that are left
+/// are unknown.
+class FieldReader {
+public:
+  static Expected<FieldReader> make(const std::string &text) {
+    FieldReader reader;
+    std::stringstream stream(text);
+    for (std::string field; std::getline(stream, field, ',');) {
+      const size_t equals = field.find('=');
+      if (equals == std::string::npos)
+        return Status::invalid(
+            fmt::format("schedule: '{}' is not 'field = value'", trim(field)));
+      reader.fields[trim(field.substr(0, equals))] =
+          trim(field.substr(equals + 1));
+    }
+    return reader;
   }
-  Schedule schedule;
-  if (fields["strategy"] != toString(Strategy::Simt))
-    return Status::invalid(fmt::format(
-        "schedule.strategy: '{}'; allowed is simt", fields["strategy"]));
-  auto number = [&](const char *name, int &out) -> Status {
-    const std::string &word = fields[name];
+
+  Status number(const char *name, int least, int &out) {
+    const std::string word = take(name);
     const bool digits = !word.empty() && word.size() < 6 &&
-                        std::all_of(
-                            word.begin(), word.end(),
-                            [](char c) { return c >= '0' && c <= '9'; });
-    if (!digits || std::stoi(word) < 1)
-      return Status::invalid(fmt::format(
-          "schedule.{}: '{}'; a positive whole number is needed", name, word));
+                        std::all_of(word.begin(), word.end(), [](char c) {
+                          return c >= '0' && c <= '9';
+                        });
+    if (!digits || std::stoi(word) < least)
+      return Status::invalid(
+          fmt::format("schedule.{}: '{}'; a whole number of at least {} is "
+                      "needed",
+                      name, word, least));
     out = std::stoi(word);
     return {};
-  };
-  DECANT_TRY(number("key_lanes", schedule.keyLanes));
-  DECANT_TRY(number("value_lanes", schedule.valueLanes));
-  DECANT_TRY(number("keys_per_lane", schedule.keysPerLane));
-  DECANT_TRY(number("values_per_lane", schedule.valuesPerLane));
-  const std::string &rows = fields["rows"];
-  if (rows != "unrolled" && rows != "rolled")
+  }
+
+  template <typename Enum>
+  Status choice(const char *name, std::initializer_list<Enum> allowed,
+                Enum &out) {
+    const std::string word = take(name);
+    std::vector<std::string> names;
+    for (Enum value : allowed) {
+      if (word == toString(value)) {
+        out = value;
+        return {};
+      }
+      names.push_back(toString(value));
+    }
+    return Status::invalid(fmt::format("schedule.{}: '{}'; allowed are {}",
+                                       name, word, fmt::join(names, ", ")));
+  }
+
+  Status finish() const {
+    if (fields.empty())
+      return {};
     return Status::invalid(
-        fmt::format("schedule.rows: '{}'; allowed are unrolled, rolled", rows));
-  schedule.rows = rows == "unrolled" ? RowLoop::Unrolled : RowLoop::Rolled;
-  if (fields.size() != 6)
-    return Status::invalid(
-        fmt::format("schedule: unknown field in '{}'", text));
+        fmt::format("schedule: unknown field '{}'", fields.begin()->first));
+  }
+
+private:
+  static std::string trim(const std::string &word) {
+    const size_t first = word.find_first_not_of(' ');
+    return first == std::string::npos
+               ? std::string()
+               : word.substr(first, word.find_last_not_of(' ') - first + 1);
+  }
+
+  std::string take(const char *name) {
+    auto found = fields.find(name);
+    if (found == fields.end())
+      return {};
+    std::string word = found->second;
+    fields.erase(found);
+    return word;
+  }
+
+  std::map<std::string, std::string> fields;
+};
+
+} // namespace
+
+Expected<Schedule> decant::parseSchedule(const std::string &text) {
+  DECANT_ASSIGN(FieldReader reader, FieldReader::make(text));
+  Schedule schedule;
+  DECANT_TRY(reader.choice("strategy", {Strategy::Simt, Strategy::Mma},
+                           schedule.strategy));
+  DECANT_TRY(reader.number("key_lanes", 1, schedule.keyLanes));
+  DECANT_TRY(reader.number("value_lanes", 1, schedule.valueLanes));
+  DECANT_TRY(reader.number("keys_per_lane", 1, schedule.keysPerLane));
+  DECANT_TRY(reader.number("values_per_lane", 1, schedule.valuesPerLane));
+  DECANT_TRY(reader.choice("rows", {RowLoop::Unrolled, RowLoop::Rolled},
+                           schedule.rows));
+  DECANT_TRY(reader.choice("boundary", {Boundary::Apart, Boundary::Step},
+                           schedule.boundary));
+  DECANT_TRY(reader.number("blocks_per_sm", 0, schedule.blocksPerSm));
+  DECANT_TRY(reader.finish());
   return schedule;
 }

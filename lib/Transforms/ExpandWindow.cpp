@@ -229,6 +229,8 @@ private:
       mapping.map(from, to);
     OpBuilder body = OpBuilder::atBlockEnd(&block);
     Value window = block.getArgument(0);
+    if (length > 1)
+      MakeRoomOp::create(body, loc, window);
     SymbolicState state =
         RuleWalk(body, mapping, window).run(rule, rule.getArgument(0));
     if (length > 1)

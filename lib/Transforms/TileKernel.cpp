@@ -93,6 +93,8 @@ private:
       tileAppend(*tile, head(append.getStored()), updateOf(append));
     } else if (auto fold = dyn_cast<FoldOp>(op)) {
       tileFold(*tile, head(fold.getStored()), updateOf(fold));
+    } else if (auto room = dyn_cast<MakeRoomOp>(op)) {
+      tileMakeRoom(head(room.getStored()));
     } else if (auto fill = dyn_cast<FillOp>(op)) {
       mapping.map(fill.getResult(),
                   arith::IndexCastUIOp::create(
@@ -271,6 +273,18 @@ private:
                                   ValueRange{tile->add(offset, at)});
         });
       }
+    });
+  }
+
+  void tileMakeRoom(const StoredHead &head) {
+    if (schedule.boundary == Boundary::Apart)
+      return;
+    Value full = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                       head.fill(*tile),
+                                       tile->index(layout.window));
+    tile->ifTrue(full, [&] {
+      tileFold(*tile, head, {});
+      tile->barrier(); // what follows reads the new checkpoint
     });
   }
 

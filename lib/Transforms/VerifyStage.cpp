@@ -52,6 +52,7 @@ const Lifetime kOps[] = {
     {"decant.window_read",  Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.append",       Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.fold",         Stage::Windowed,  Stage::Tiled,     kTile},
+    {"decant.make_room",    Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.fill",         Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.slot",         Stage::Formatted, Stage::Tiled,     kTile},
     {"decant.touch_header", Stage::Formatted, Stage::Tiled,     kTile},
@@ -66,6 +67,12 @@ const Lifetime kOps[] = {
     {"decant.lane_reduce",  Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.barrier",      Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.scratch",      Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.mma",          Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.transpose",    Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.unpack_codes", Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.pack_codes",   Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.copy_async",   Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.copy_wait",    Stage::Tiled,     Stage::Mapped,    kMap},
 };
 const Lifetime kKernelAttributes[] = {
     {"heads",    Stage::Windowed,  Stage::Formatted, kFormat},
@@ -96,7 +103,8 @@ bool dialectAllowed(Stage stage, StringRef dialect) {
   case Stage::Tiled:
     return among({"arith", "math", "scf", "memref", "vector"});
   case Stage::Mapped:
-    return among({"arith", "math", "scf", "memref", "vector", "gpu", "func"});
+    return among({"arith", "math", "scf", "memref", "vector", "gpu", "func",
+                  "nvgpu", "nvvm", "llvm"});
   case Stage::LLVM:
     return among({"llvm", "nvvm", "gpu"});
   case Stage::Spec:

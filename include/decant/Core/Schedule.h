@@ -22,6 +22,13 @@
 //   value key 120..127  t15        t31          t127      vector the other way
 //   round
 //
+// Strategy `mma`: one block per (row, value head), of value_lanes warps of 32
+// key lanes. A warp owns values_per_lane consecutive values; its lanes hold the
+// codes as tensor-core fragments (CodeOrder::Fragments). A key vector is spread
+// over the lanes of each warp, keys_per_lane consecutive keys a lane, and lanes
+// beyond the key dim hold zeros; a value vector is spread over all threads, one
+// value a thread, or two when a warp owns 64.
+//
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_CORE_SCHEDULE_H
 #define DECANT_CORE_SCHEDULE_H
@@ -31,12 +38,17 @@
 
 namespace decant {
 
-enum class Strategy { Simt };
+enum class Strategy { Simt, Mma };
 const char *toString(Strategy strategy);
 
 /// Whether loops over a lane's key rows are unrolled in the tiled stage.
 enum class RowLoop { Unrolled, Rolled };
 const char *toString(RowLoop loop);
+
+/// Where a full window is folded: in a launch of its own that the caller makes
+/// before the window overflows, or by the step itself, block by block.
+enum class Boundary { Apart, Step };
+const char *toString(Boundary boundary);
 
 struct Schedule {
   Strategy strategy = Strategy::Simt;
@@ -45,6 +57,10 @@ struct Schedule {
   int keysPerLane = 0;
   int valuesPerLane = 0;
   RowLoop rows = RowLoop::Rolled;
+  Boundary boundary = Boundary::Apart;
+  /// Blocks that one SM must be able to hold, which bounds the registers of a
+  /// thread; 0 leaves it to the assembler.
+  int blocksPerSm = 0;
 
   int threads() const { return keyLanes * valueLanes; }
 };
