@@ -151,6 +151,9 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         "::mlir::DictionaryAttr":$regions);
 }
 
+def Decant_BoundaryParameter : EnumParameter<Decant_BoundaryKind> {
+  let defaultValue = "::decant::BoundaryKind::Apart";
+}
 def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
   let summary = "asks how the work of a kernel is cut";
   let description = [{
@@ -162,8 +165,8 @@ def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
                         "int64_t":$key_lanes, "int64_t":$value_lanes,
                         "int64_t":$keys_per_lane, "int64_t":$values_per_lane,
                         EnumParameter<Decant_RowLoopKind>:$rows,
-                        EnumParameter<Decant_BoundaryKind>:$boundary,
-                        "int64_t":$blocks_per_sm);
+                        Decant_BoundaryParameter:$boundary,
+                        DefaultValuedParameter<"int64_t", "0">:$blocks_per_sm);
 }
 
 //===----------------------------------------------------------------------===//

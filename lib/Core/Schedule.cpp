@@ -139,6 +139,8 @@ public:
     return reader;
   }
 
+  bool has(const char *name) const { return fields.count(name) > 0; }
+
   Status number(const char *name, int least, int &out) {
     const std::string word = take(name);
     const bool digits = !word.empty() && word.size() < 6 &&
@@ -210,9 +212,11 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
   DECANT_TRY(reader.number("values_per_lane", 1, schedule.valuesPerLane));
   DECANT_TRY(reader.choice("rows", {RowLoop::Unrolled, RowLoop::Rolled},
                            schedule.rows));
-  DECANT_TRY(reader.choice("boundary", {Boundary::Apart, Boundary::Step},
-                           schedule.boundary));
-  DECANT_TRY(reader.number("blocks_per_sm", 0, schedule.blocksPerSm));
+  if (reader.has("boundary"))
+    DECANT_TRY(reader.choice("boundary", {Boundary::Apart, Boundary::Step},
+                             schedule.boundary));
+  if (reader.has("blocks_per_sm"))
+    DECANT_TRY(reader.number("blocks_per_sm", 0, schedule.blocksPerSm));
   DECANT_TRY(reader.finish());
   return schedule;
 }
