@@ -246,20 +246,30 @@ def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "res
   let description = [{
     result = sum or max of `value` over the lanes that differ along the axis only,
     element by element. Every lane gets the result. All lanes of the block must
-    reach the op together.
+    reach the op together. `from` and `until` narrow a reduction over key lanes to
+    those at distances from, 2 from, ... below until, powers of two.
 
     ```mlir
     decant.kernel @sum(%x: f32) attributes {lanes = array<i64: 8, 4>} {
       %y = decant.lane_reduce add %x over <key> : f32
+      %z = decant.lane_reduce add %x over <key> from 2 until 8 : f32
       decant.return
     }
     ```
   }];
   let arguments = (ins EnumProp<Decant_ReduceKind>:$kind,
                        AnyTypeOf<[F32, VectorOfRankAndType<[1], [F32]>]>:$value,
-                       Decant_AxisAttr:$axis);
+                       Decant_AxisAttr:$axis, OptionalAttr<I64Attr>:$from,
+                       OptionalAttr<I64Attr>:$until);
   let results = (outs AnyType:$result);
-  let assemblyFormat = "$kind $value `over` $axis attr-dict `:` type($value)";
+  let assemblyFormat = [{
+    $kind $value `over` $axis (`from` $from^ `until` $until)? attr-dict `:` type($value)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::decant::ReduceKind":$kind,
+                                 "::mlir::Value":$value, "::decant::AxisAttr":$axis), [{
+    build($_builder, $_state, result, kind, value, axis, ::mlir::IntegerAttr(),
+          ::mlir::IntegerAttr());
+  }]>];
 }
 
 def Decant_BarrierOp : Decant_Op<"barrier"> {

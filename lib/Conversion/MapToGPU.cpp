@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelMapper.h"
+#include "WarpOps.h"
 #include "decant/Compiler/Passes.h"
 
 namespace decant {
@@ -145,6 +146,8 @@ private:
                   view(cast<MemRefType>(scratch.getType()), plan.offsets[op]));
     } else if (auto reduce = dyn_cast<LaneReduceOp>(op)) {
       mapping.map(reduce.getResult(), mapReduce(reduce));
+    } else if (mapWarpOp(op, b, mapping)) {
+      // tensor cores, packed codes and copies: WarpOps.cpp
     } else if (isa<ReturnOp>(op)) {
       gpu::ReturnOp::create(b);
     } else {
@@ -176,7 +179,8 @@ private:
     const ReduceKind kind = reduce.getKind();
     SmallVector<Value> elements = elementsOf(mapping.lookup(reduce.getValue()));
     if (reduce.getAxis().getAxis() == VectorAxis::Key) {
-      shuffle(kind, elements, 1, lanes.key);
+      shuffle(kind, elements, reduce.getFrom().value_or(1),
+              reduce.getUntil().value_or(lanes.key));
     } else {
       shuffle(kind, elements, lanes.key, lanes.key * lanes.perWarp());
       if (lanes.groups() > 1)

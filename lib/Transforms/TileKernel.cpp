@@ -192,15 +192,15 @@ private:
   struct Part {
     int64_t dim, width; // of the vector, of the lane's part
     Value first;        // the lane's first element
-    bool padded, whole; // has padding; one lane holds everything
+    bool padded, whole; // has elements beyond the dim; one lane holds all
   };
   Part partOf(VectorAxis axis) {
     const bool keys = axis == VectorAxis::Key;
     const int64_t dim = keys ? layout.keyDim : layout.valueDim;
     const int64_t padded = keys ? layout.paddedKey : layout.paddedValue;
     const int64_t width = tile->vectorOf(axis).getDimSize(0);
-    return {dim, width, keys ? tile->firstKey : tile->firstValue, dim != padded,
-            width == padded};
+    return {dim, width, tile->firstOf(axis),
+            dim != padded || tile->inside(axis), width == padded};
   }
   static llvm::MaybeAlign alignOf(const Part &part, Type element) {
     const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
@@ -248,11 +248,7 @@ private:
     Value memref = lookup(store.getTarget());
     Value offset = lookup(store.getOffset());
     const Type element = cast<MemRefType>(memref.getType()).getElementType();
-    Value owner = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::eq,
-        axis == VectorAxis::Key ? tile->valueLane : tile->keyLane,
-        tile->index(0));
-    tile->ifTrue(owner, [&] {
+    tile->ifTrue(tile->writes(axis), [&] {
       vector = tile->narrow(vector, toElementType(element));
       if (part.padded && part.whole)
         vector = vector::ExtractStridedSliceOp::create(
@@ -279,9 +275,9 @@ private:
   void tileMakeRoom(const StoredHead &head) {
     if (schedule.boundary == Boundary::Apart)
       return;
-    Value full = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
-                                       head.fill(*tile),
-                                       tile->index(layout.window));
+    Value full =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::uge, head.fill(*tile),
+                              tile->index(layout.window));
     tile->ifTrue(full, [&] {
       tileFold(*tile, head, {});
       tile->barrier(); // what follows reads the new checkpoint

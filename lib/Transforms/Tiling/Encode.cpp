@@ -15,21 +15,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compensators.h"
+#include "ScaleFit.h"
 #include "WindowTile.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace decant;
 
 namespace {
-
-/// Below this a row of zeros would divide by zero (LeapQuant's kernels).
-constexpr double kScaleFloor = 1e-12;
-constexpr double kSmallestNormal = std::numeric_limits<float>::min();
-/// x + 1.5 * 2^23 has a spacing of 1: adding and subtracting it rounds to the
-/// nearest integer, ties to even, for |x| < 2^22.
-constexpr double kRoundMagic = 12582912;
 
 class Encoder {
 public:
@@ -49,39 +41,6 @@ public:
 
 private:
   Value magnitude(Value x) { return math::AbsFOp::create(tile.b, x); }
-
-  /// s from the statistic of |E|, as it will be stored.
-  Value scaleFrom(const ScaleSpec &scale, Value statistic, int64_t elements,
-                  bool last) {
-    auto like = [&](double value) -> Value {
-      Value scalar = tile.f32(value);
-      auto type = dyn_cast<VectorType>(statistic.getType());
-      return type ? tile.splat(scalar, type) : scalar;
-    };
-    if (scale.fit == ScaleFit::SqrtMeanAbs) {
-      Value mean = tile.mul(statistic, like(1.0 / elements));
-      statistic = arith::MaximumFOp::create(
-          tile.b, math::SqrtOp::create(tile.b, mean), like(kScaleFloor));
-    } else if (last) {
-      statistic = tile.mul(statistic, like(1.0 / kInt8Max));
-    }
-    return tile.widen(tile.narrow(statistic, scale.type));
-  }
-
-  /// 1 / s, and 0 where s is 0 or so small that 1 / s would be inf: the codes
-  /// of that line are 0.
-  Value inverse(Value scale) {
-    auto like = [&](double value) -> Value {
-      Value scalar = tile.f32(value);
-      auto type = dyn_cast<VectorType>(scale.getType());
-      return type ? tile.splat(scalar, type) : scalar;
-    };
-    Value positive = arith::CmpFOp::create(tile.b, arith::CmpFPredicate::OGT,
-                                           scale, like(kSmallestNormal));
-    return arith::SelectOp::create(
-        tile.b, positive, arith::DivFOp::create(tile.b, like(1), scale),
-        like(0));
-  }
 
   void fitScale(const ScaleSpec &scale, bool last) {
     const ReduceKind kind =
@@ -107,8 +66,9 @@ private:
           Value statistic = vector::FromElementsOp::create(
               tile.b, tile.vectorOf(int64_t(perRound)), partial);
           statistic = tile.laneReduce(kind, statistic, VectorAxis::Value);
-          Value fitted = scaleFrom(scale, statistic, layout.valueDim, last);
-          Value reciprocal = inverse(fitted);
+          Value fitted =
+              scaleFrom(tile, scale, statistic, layout.valueDim, last);
+          Value reciprocal = inverseScale(tile, fitted);
           Value owner = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
                                               tile.valueLane, tile.index(0));
           tile.ifTrue(owner, [&] {
@@ -141,8 +101,8 @@ private:
                                                  {tile.zeros(tile.valueType())},
                                                  include)[0],
                                   VectorAxis::Key);
-    valueScale = scaleFrom(scale, statistic, layout.keyDim, last);
-    valueInverse = inverse(valueScale);
+    valueScale = scaleFrom(tile, scale, statistic, layout.keyDim, last);
+    valueInverse = inverseScale(tile, valueScale);
   }
 
   Value keyInverseAt(Value row, int n) {
@@ -160,23 +120,12 @@ private:
                        Value x = tile.scale(tile.scale(values, valueInverse),
                                             keyInverseAt(row, n));
                        if (layout.codes.type == ElementType::I8)
-                         x = roundToCode(x);
+                         x = roundToCode(tile, x, kInt8Max);
                        tile.store(head.codes, tile.add(row, tile.index(n)),
                                   tile.firstValue, x);
                      }
                      return {};
                    });
-  }
-
-  Value roundToCode(Value x) {
-    const VectorType type = tile.valueType();
-    auto limit = [&](double value) {
-      return tile.splat(tile.f32(value), type);
-    };
-    x = arith::MinimumFOp::create(tile.b, x, limit(kInt8Max));
-    x = arith::MaximumFOp::create(tile.b, x, limit(-kInt8Max));
-    Value magic = limit(kRoundMagic);
-    return arith::SubFOp::create(tile.b, tile.add(x, magic), magic);
   }
 
   void storeScales() {

@@ -38,14 +38,47 @@ LaneTile::LaneTile(ImplicitLocOpBuilder &builder, const SlotLayout &layout,
   valueLane = lane(VectorAxis::Value);
   firstKey = mul(keyLane, index(schedule.keysPerLane));
   firstValue = mul(valueLane, index(schedule.valuesPerLane));
+  if (schedule.strategy == Strategy::Mma)
+    firstValue =
+        add(firstValue, mul(keyLane, index(valueType().getDimSize(0))));
+}
+
+Value LaneTile::firstOf(VectorAxis axis) const {
+  return axis == VectorAxis::Key ? firstKey : firstValue;
+}
+
+Value LaneTile::inside(VectorAxis axis) {
+  if (schedule.strategy != Strategy::Mma)
+    return {};
+  const int64_t width = vectorOf(axis).getDimSize(0);
+  const int64_t elements =
+      axis == VectorAxis::Key ? layout.paddedKey : schedule.valuesPerLane;
+  if (elements == width * schedule.keyLanes)
+    return {};
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, keyLane,
+                               index(elements / width));
+}
+
+Value LaneTile::writes(VectorAxis axis) {
+  Value within = inside(axis);
+  if (schedule.strategy == Strategy::Mma && axis == VectorAxis::Value)
+    return within;
+  Value first = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq,
+      axis == VectorAxis::Key ? valueLane : keyLane, index(0));
+  return within ? arith::AndIOp::create(b, first, within).getResult() : first;
 }
 
 VectorType LaneTile::keyType() const { return vectorOf(VectorAxis::Key); }
 VectorType LaneTile::valueType() const { return vectorOf(VectorAxis::Value); }
 
 VectorType LaneTile::vectorOf(VectorAxis axis) const {
-  return vectorOf(int64_t(axis == VectorAxis::Key ? schedule.keysPerLane
-                                                  : schedule.valuesPerLane));
+  if (axis == VectorAxis::Key)
+    return vectorOf(int64_t(schedule.keysPerLane));
+  const int values = schedule.valuesPerLane;
+  return vectorOf(int64_t(schedule.strategy == Strategy::Mma
+                              ? std::max(1, values / schedule.keyLanes)
+                              : values));
 }
 
 VectorType LaneTile::vectorOf(int64_t width) const {
@@ -161,8 +194,15 @@ Value LaneTile::laneReduce(ReduceKind kind, Value value, VectorAxis axis) {
                               AxisAttr::get(b.getContext(), axis));
 }
 
+Value LaneTile::reduceAcross(ReduceKind kind, Value value, VectorAxis axis) {
+  if (schedule.strategy == Strategy::Mma && axis == VectorAxis::Value)
+    value = laneReduce(kind, value, VectorAxis::Key);
+  return laneReduce(kind, value, axis);
+}
+
 Value LaneTile::dot(Value x, Value y, VectorAxis axis) {
-  return laneReduce(ReduceKind::Add, reduce(ReduceKind::Add, mul(x, y)), axis);
+  return reduceAcross(ReduceKind::Add, reduce(ReduceKind::Add, mul(x, y)),
+                      axis);
 }
 
 View LaneTile::view(Value pool, Value offset, const Region &region) {
@@ -244,18 +284,18 @@ void LaneTile::storeScalar(const View &view, Value row, Value column,
 }
 
 Value LaneTile::loadAlong(VectorAxis axis, const View &view, Value row) {
-  return load(view, row, axis == VectorAxis::Key ? firstKey : firstValue,
-              vectorOf(axis).getDimSize(0));
+  const VectorType type = vectorOf(axis);
+  Value within = inside(axis), first = firstOf(axis);
+  if (!within)
+    return load(view, row, first, type.getDimSize(0));
+  first = arith::SelectOp::create(b, within, first, index(0));
+  Value loaded = load(view, row, first, type.getDimSize(0));
+  return arith::SelectOp::create(b, within, loaded, zeros(type));
 }
 
 void LaneTile::storeAlong(VectorAxis axis, const View &view, Value row,
                           Value vector) {
-  const bool keys = axis == VectorAxis::Key;
-  // Lanes that differ along the other axis hold the same elements.
-  Value owner = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                      keys ? valueLane : keyLane, index(0));
-  ifTrue(owner,
-         [&] { store(view, row, keys ? firstKey : firstValue, vector); });
+  ifTrue(writes(axis), [&] { store(view, row, firstOf(axis), vector); });
 }
 
 Value LaneTile::loadDecay(DecayShape shape, VectorAxis axis, const View &view,
@@ -280,6 +320,8 @@ void LaneTile::storeDecay(DecayShape shape, VectorAxis axis, const View &view,
 }
 
 void LaneTile::ifTrue(Value condition, Body body) {
+  if (!condition)
+    return body();
   auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&branch.getThenRegion().front());

@@ -52,6 +52,13 @@ public:
   mlir::VectorType valueType() const;
   mlir::VectorType vectorOf(VectorAxis axis) const;
   mlir::VectorType vectorOf(int64_t width) const;
+  /// Where the lane's part of an axis begins.
+  mlir::Value firstOf(VectorAxis axis) const;
+  /// Whether the lane's part lies on the axis; null where every lane's does.
+  mlir::Value inside(VectorAxis axis);
+  /// Whether this lane writes its part: one of those that hold the same
+  /// elements does; null where no two do.
+  mlir::Value writes(VectorAxis axis);
   mlir::Value index(int64_t value);
   mlir::Value f32(double value);
   mlir::Value splat(mlir::Value scalar, mlir::VectorType type);
@@ -70,6 +77,8 @@ public:
   /// lanes share it (for power-of-two dims), and all targets agree.
   mlir::Value reduce(ReduceKind kind, mlir::Value vector);
   mlir::Value laneReduce(ReduceKind kind, mlir::Value value, VectorAxis axis);
+  /// The same over all lanes that share a vector of `axis`.
+  mlir::Value reduceAcross(ReduceKind kind, mlir::Value value, VectorAxis axis);
   /// Sums over the key rows: `body(begin, end, sums)` adds rows begin .. end to
   /// sums in order. A target of one lane forms the partial sums of the others'
   /// lanes and adds them in their order, for the same bits.
@@ -84,6 +93,7 @@ public:
   View view(mlir::Value pool, mlir::Value offset, const Region &region);
   /// f32 memory that the block shares.
   View scratch(int64_t count, int64_t width);
+  mlir::Attribute scratchMemory() const { return scratchSpace; }
   void barrier();
 
   /// `width` elements of row `row` from column `column`, as f32.
@@ -109,6 +119,7 @@ public:
   using Body = llvm::function_ref<void()>;
   using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value index, mlir::ValueRange carried)>;
+  /// Runs `body` where `condition` holds; everywhere when it is null.
   void ifTrue(mlir::Value condition, Body body);
   /// Runs `body` on key lane 0, value lane 0 alone.
   void onFirstLane(Body body);

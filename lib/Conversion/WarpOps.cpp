@@ -1,0 +1,262 @@
+//===- WarpOps.cpp - ops of a warp as NVIDIA instructions -----------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// mma.sync, movmatrix and cp.async by name, and the byte tricks that widen
+// packed codes. A lane's packed vectors travel as 32-bit words here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+constexpr int kCopyBytes = 16;
+
+class WarpOps {
+public:
+  explicit WarpOps(ImplicitLocOpBuilder &b) : b(b) {}
+
+  Value mma(Value left, Value right, Value sum) {
+    Type half = getElementTypeOrSelf(left.getType());
+    // The instruction takes bf16 pairs as words, f16 pairs as vectors.
+    auto operand = [&](Value vector) {
+      SmallVector<Value> words = wordsOf(vector);
+      if (half.isF16())
+        for (Value &word : words)
+          word = LLVM::BitcastOp::create(b, VectorType::get({2}, half), word);
+      return words;
+    };
+    SmallVector<Value> sums = elementsOf(sum);
+    Type result = LLVM::LLVMStructType::getLiteral(
+        b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+    const NVVM::MMATypes type =
+        half.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    const NVVM::MMALayout row = NVVM::MMALayout::row,
+                          col = NVVM::MMALayout::col;
+    auto product = NVVM::MmaOp::create(
+        b, result, operand(left), operand(right), sums,
+        ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+        std::array<NVVM::MMATypes, 2>{type, type},
+        std::array<NVVM::MMALayout, 2>{row, col});
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < 4; ++i)
+      elements.push_back(LLVM::ExtractValueOp::create(b, product.getRes(), i));
+    return vector::FromElementsOp::create(b, cast<VectorType>(sum.getType()),
+                                          elements);
+  }
+
+  /// No dialect or intrinsic has movmatrix.
+  Value transpose(Value pair) {
+    auto assembly = LLVM::InlineAsmOp::create(
+        b, b.getI32Type(), ValueRange{wordsOf(pair)[0]},
+        "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
+        /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::tailcallkind::TailCallKind::None,
+        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+        ArrayAttr());
+    return fromWords({assembly.getRes()}, pair.getType());
+  }
+
+  /// A code u < 2^bits under the exponent of 1024 is the f16 number 1024 + u;
+  /// subtracting 1024 + 2^(bits - 1) is exact.
+  Value unpack(UnpackCodesOp op, Value packed) {
+    const int64_t bits = op.getBits();
+    SmallVector<Value> words;
+    if (bits == 8) {
+      SmallVector<Value> bytes = wordsOf(packed);
+      for (int pair = 0; pair < 4; ++pair)
+        words.push_back(permute(bytes[pair / 2], word(0x64646464),
+                                pair % 2 == 0 ? 0x4140 : 0x4342));
+    } else {
+      Value fields = bits == 4 ? wordsOf(packed)[0] : spreadHalves(packed);
+      const uint32_t mask = (1u << bits) - 1;
+      for (int pair = 0; pair < 4; ++pair) {
+        Value low = pair == 0 ? fields : shiftRight(fields, pair * bits);
+        Value masked = arith::AndIOp::create(b, low, word(mask | mask << 16));
+        words.push_back(arith::OrIOp::create(b, masked, word(0x64006400)));
+      }
+    }
+    auto type = VectorType::get({8}, b.getF16Type());
+    Value biased = fromWords(words, type);
+    Value bias = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               type,
+               b.getF16FloatAttr(1024.0 + double(1 << (bits - 1))).getValue()));
+    return arith::SubFOp::create(b, biased, bias);
+  }
+
+  /// x + 1.5 * 2^23 + 2^(bits - 1) holds the unsigned code in its lowest bits.
+  Value pack(PackCodesOp op, Value codes) {
+    const int64_t bits = op.getBits();
+    auto type = cast<VectorType>(codes.getType());
+    Value magic = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type,
+                                  float(0x1.8p23f) + float(1 << (bits - 1))));
+    Value shifted = arith::AddFOp::create(b, codes, magic);
+    SmallVector<Value> low;
+    for (Value element : elementsOf(shifted))
+      low.push_back(arith::BitcastOp::create(b, b.getI32Type(), element));
+    SmallVector<Value> words;
+    if (bits == 8) {
+      for (int half = 0; half < 2; ++half) {
+        Value *e = &low[half * 4];
+        Value first = permute(e[0], e[1], 0x0040),
+              second = permute(e[2], e[3], 0x0040);
+        words.push_back(permute(first, second, 0x5410));
+      }
+      return fromWords(words, op.getType());
+    }
+    const uint32_t mask = (1u << bits) - 1;
+    Value fields;
+    for (int e = 0; e < 8; ++e) {
+      Value field = arith::AndIOp::create(b, low[e], word(mask));
+      const int at = (e / 2 + 4 * (e % 2)) * bits;
+      if (at > 0)
+        field = arith::ShLIOp::create(b, field, word(at));
+      fields =
+          fields ? arith::OrIOp::create(b, fields, field).getResult() : field;
+    }
+    if (bits == 4)
+      return fromWords({fields}, op.getType());
+    Value half = arith::TruncIOp::create(b, b.getI16Type(), fields);
+    return LLVM::BitcastOp::create(b, op.getType(), half);
+  }
+
+  void copy(CopyAsyncOp op, Value source, ValueRange from, Value target,
+            ValueRange to, Value valid) {
+    Value bytes = arith::SelectOp::create(b, valid, word(kCopyBytes), word(0));
+    NVVM::CpAsyncOp::create(
+        b, pointer(target, to, kSharedSpace),
+        pointer(source, from, kGlobalSpace), b.getI32IntegerAttr(kCopyBytes),
+        NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
+                                             NVVM::LoadCacheModifierKind::CG),
+        bytes);
+  }
+
+  void wait() {
+    NVVM::CpAsyncCommitGroupOp::create(b);
+    NVVM::CpAsyncWaitGroupOp::create(b, b.getI32IntegerAttr(0));
+  }
+
+private:
+  Value word(uint32_t value) {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
+  }
+
+  Value shiftRight(Value value, int bits) {
+    return arith::ShRUIOp::create(b, value, word(bits));
+  }
+
+  Value permute(Value low, Value high, uint32_t selector) {
+    return NVVM::PermuteOp::create(
+        b, b.getI32Type(), low, high, word(selector),
+        NVVM::PermuteModeAttr::get(b.getContext(), NVVM::PermuteMode::DEFAULT));
+  }
+
+  /// Two bytes of four 2-bit fields each, one in either half of a word.
+  Value spreadHalves(Value packed) {
+    Value half = LLVM::BitcastOp::create(b, b.getI16Type(), packed);
+    Value wide = arith::ExtUIOp::create(b, b.getI32Type(), half);
+    return permute(wide, word(0), 0x4140);
+  }
+
+  SmallVector<Value> elementsOf(Value vector) {
+    SmallVector<Value> elements;
+    const int64_t count = cast<VectorType>(vector.getType()).getNumElements();
+    for (int64_t i = 0; i < count; ++i)
+      elements.push_back(vector::ExtractOp::create(b, vector, i));
+    return elements;
+  }
+
+  SmallVector<Value> wordsOf(Value vector) {
+    auto type = cast<VectorType>(vector.getType());
+    const int64_t count =
+        type.getNumElements() * type.getElementTypeBitWidth() / 32;
+    if (count == 1)
+      return {LLVM::BitcastOp::create(b, b.getI32Type(), vector)};
+    Value words = LLVM::BitcastOp::create(
+        b, VectorType::get({count}, b.getI32Type()), vector);
+    return elementsOf(words);
+  }
+
+  Value fromWords(ArrayRef<Value> words, Type type) {
+    if (words.size() == 1)
+      return LLVM::BitcastOp::create(b, type, words[0]);
+    Value vector = vector::FromElementsOp::create(
+        b, VectorType::get({int64_t(words.size())}, b.getI32Type()), words);
+    return LLVM::BitcastOp::create(b, type, vector);
+  }
+
+  /// The address of an element, which a memref op cannot hand to an
+  /// instruction: base + row-major offset.
+  Value pointer(Value memref, ValueRange indices, unsigned space) {
+    auto type = cast<MemRefType>(memref.getType());
+    Value offset = indices.front();
+    for (auto [dim, index] : llvm::enumerate(indices.drop_front())) {
+      Value extent =
+          arith::ConstantIndexOp::create(b, type.getDimSize(dim + 1));
+      offset = arith::AddIOp::create(
+          b, arith::MulIOp::create(b, offset, extent), index);
+    }
+    Value size =
+        arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
+    Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+    Value address =
+        arith::AddIOp::create(b, base, arith::MulIOp::create(b, offset, size));
+    Value number = arith::IndexCastOp::create(b, b.getI64Type(), address);
+    return LLVM::IntToPtrOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext(), space), number);
+  }
+
+  ImplicitLocOpBuilder &b;
+};
+
+} // namespace
+
+bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
+                       IRMapping &mapping) {
+  WarpOps emit(b);
+  auto operand = [&](Value value) { return mapping.lookup(value); };
+  auto operands = [&](ValueRange values) {
+    SmallVector<Value> mapped;
+    for (Value value : values)
+      mapped.push_back(mapping.lookup(value));
+    return mapped;
+  };
+  if (auto mma = dyn_cast<MmaOp>(op))
+    mapping.map(mma.getResult(),
+                emit.mma(operand(mma.getA()), operand(mma.getB()),
+                         operand(mma.getAcc())));
+  else if (auto transpose = dyn_cast<TransposeOp>(op))
+    mapping.map(transpose.getResult(),
+                emit.transpose(operand(transpose.getValue())));
+  else if (auto unpack = dyn_cast<UnpackCodesOp>(op))
+    mapping.map(unpack.getResult(),
+                emit.unpack(unpack, operand(unpack.getPacked())));
+  else if (auto pack = dyn_cast<PackCodesOp>(op))
+    mapping.map(pack.getResult(), emit.pack(pack, operand(pack.getCodes())));
+  else if (auto copy = dyn_cast<CopyAsyncOp>(op))
+    emit.copy(copy, operand(copy.getSource()),
+              operands(copy.getSourceIndices()), operand(copy.getTarget()),
+              operands(copy.getTargetIndices()), operand(copy.getValid()));
+  else if (isa<CopyWaitOp>(op))
+    emit.wait();
+  else
+    return false;
+  return true;
+}

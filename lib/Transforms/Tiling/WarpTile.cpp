@@ -1,0 +1,260 @@
+//===- WarpTile.cpp - tensor-core tiles of one head -----------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpTile.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+constexpr int kLoadBytes = 16;
+constexpr int kCodesPerTile = 8; // of one lane
+
+} // namespace
+
+Arena::Arena(LaneTile &tile) : tile(tile) {
+  auto type =
+      MemRefType::get({1}, tile.b.getI8Type(), MemRefLayoutAttrInterface(),
+                      tile.scratchMemory());
+  memory = ScratchOp::create(tile.b, type);
+}
+
+Arena::~Arena() {
+  auto type = cast<MemRefType>(memory.getType());
+  memory.getResult().setType(
+      MemRefType::get({std::max<int64_t>(most, 1)}, type.getElementType(),
+                      type.getLayout(), type.getMemorySpace()));
+}
+
+View Arena::take(ElementType type, int64_t count, int64_t width) {
+  const Region region{next, type, count, width};
+  next = llvm::alignTo(next + region.bytes(), kLoadBytes);
+  most = std::max(most, next);
+  return tile.view(memory, tile.index(0), region);
+}
+
+WarpTile::WarpTile(LaneTile &tile)
+    : t(tile), b(tile.b), layout(tile.layout), warps(tile.schedule.valueLanes),
+      threads(tile.schedule.threads()), keyTiles(layout.paddedKey / kTile),
+      valueTiles(layout.paddedValue / kTile),
+      valueTilesPerWarp(tile.schedule.valuesPerLane / kTile) {
+  thread = t.add(t.keyLane, t.mul(t.valueLane, t.index(32)));
+  group = arith::DivUIOp::create(b, t.keyLane, t.index(4));
+  pair = t.mul(arith::RemUIOp::create(b, t.keyLane, t.index(4)), t.index(2));
+  tilesPerChunk = 1;
+  const int bytes = elementBits(layout.codes.type);
+  while (2 * tilesPerChunk * bytes <= kLoadBytes &&
+         keyTiles % (2 * tilesPerChunk) == 0)
+    tilesPerChunk *= 2;
+  chunks = keyTiles / tilesPerChunk;
+}
+
+Value WarpTile::raw(const View &view, Value row, Value column, int64_t width) {
+  auto type = cast<MemRefType>(view.memref.getType());
+  const int64_t bits = type.getElementTypeBitWidth();
+  const int64_t align =
+      std::gcd(std::gcd(width, view.width) * bits / 8, int64_t(kLoadBytes));
+  return vector::LoadOp::create(
+      b, VectorType::get({width}, type.getElementType()), view.memref,
+      ValueRange{row, column}, false, llvm::MaybeAlign(align));
+}
+
+void WarpTile::storeRaw(const View &view, Value row, Value column,
+                        Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  const int64_t bits = type.getElementTypeBitWidth();
+  const int64_t align =
+      std::gcd(std::gcd(type.getNumElements(), view.width) * bits / 8,
+               int64_t(kLoadBytes));
+  vector::StoreOp::create(b, vector, view.memref, ValueRange{row, column},
+                          false, llvm::MaybeAlign(align));
+}
+
+Value WarpTile::slice(Value vector, int64_t offset, int64_t width) {
+  return vector::ExtractStridedSliceOp::create(
+      b, vector, ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{width},
+      ArrayRef<int64_t>{1});
+}
+
+Value WarpTile::join(Value first, Value second) {
+  const int64_t width = cast<VectorType>(first.getType()).getNumElements() +
+                        cast<VectorType>(second.getType()).getNumElements();
+  SmallVector<int64_t> order(width);
+  std::iota(order.begin(), order.end(), 0);
+  return vector::ShuffleOp::create(b, first, second, order);
+}
+
+Value WarpTile::left(const View &panel, Value row, Value column) {
+  Value top = t.add(row, group), bottom = t.add(top, t.index(8));
+  Value near = t.add(column, pair), far = t.add(near, t.index(8));
+  return join(join(raw(panel, top, near, 2), raw(panel, bottom, near, 2)),
+              join(raw(panel, top, far, 2), raw(panel, bottom, far, 2)));
+}
+
+Value WarpTile::right(const View &panel, Value row, Value column) {
+  Value at = t.add(row, group), near = t.add(column, pair);
+  return join(raw(panel, at, near, 2),
+              raw(panel, at, t.add(near, t.index(8)), 2));
+}
+
+Value WarpTile::rightOfFirst(const View &panel, int rows, Value column) {
+  // The product's columns do not mix: those beyond are computed and ignored.
+  Value at = arith::MinUIOp::create(b, group, t.index(rows - 1));
+  Value near = t.add(column, pair);
+  return join(raw(panel, at, near, 2),
+              raw(panel, at, t.add(near, t.index(8)), 2));
+}
+
+Value WarpTile::mma(Value left, Value right, Value sum) {
+  return MmaOp::create(b, sum.getType(), left, right, sum);
+}
+
+Value WarpTile::zeroSum() { return t.zeros(t.vectorOf(int64_t(4))); }
+
+WarpTile::PowerOfTwo WarpTile::powerOfTwo(Value largest) {
+  // The exponent of a float, kept where its inverse is a normal number, too.
+  const int32_t exponent = 0x7f800000, least = 27 << 23, most = 227 << 23;
+  auto word = [&](int32_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(), largest);
+  bits = arith::AndIOp::create(b, bits, word(exponent));
+  bits = arith::MaxUIOp::create(b, bits, word(least));
+  bits = arith::MinUIOp::create(b, bits, word(most));
+  Value inverse = arith::SubIOp::create(b, word(254 << 23), bits);
+  return {arith::BitcastOp::create(b, b.getF32Type(), bits),
+          arith::BitcastOp::create(b, b.getF32Type(), inverse)};
+}
+
+std::pair<Value, Value> WarpTile::split(Value x, ElementType type) {
+  Type half = toType(b.getContext(), type);
+  if (auto vector = dyn_cast<VectorType>(x.getType()))
+    half = vector.clone(half);
+  Value high = arith::TruncFOp::create(b, half, x);
+  Value rest =
+      arith::SubFOp::create(b, x, arith::ExtFOp::create(b, x.getType(), high));
+  return {high, arith::TruncFOp::create(b, half, rest)};
+}
+
+ElementType WarpTile::halfType() const {
+  return layout.codes.type == ElementType::BF16 ? ElementType::BF16
+                                                : ElementType::F16;
+}
+
+View WarpTile::codeBytes(Value pool, Value head) {
+  const bool halves = elementBits(layout.codes.type) == 16;
+  const ElementType type = halves ? layout.codes.type : ElementType::I8;
+  Region region = layout.codes;
+  const int64_t bits = elementBits(layout.codes.type);
+  const Region flat{region.offset, type, 1,
+                    int64_t(layout.paddedKey) * layout.paddedValue * bits /
+                        (halves ? 16 : 8)};
+  return t.view(pool, head, flat);
+}
+
+Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
+  const int64_t perTile = elementBits(layout.codes.type) == 16
+                              ? kCodesPerTile
+                              : elementBits(layout.codes.type);
+  const int64_t width = perTile * tilesPerChunk;
+  Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
+  Value at = t.mul(t.add(t.mul(row, t.index(32)), t.keyLane), t.index(width));
+  return vector::LoadOp::create(
+      b,
+      VectorType::get(
+          {width}, cast<MemRefType>(codes.memref.getType()).getElementType()),
+      codes.memref, ValueRange{t.index(0), at}, false,
+      llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
+}
+
+void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
+                          ArrayRef<Value> tiles) {
+  SmallVector<Value> parts;
+  for (Value tile : tiles) {
+    if (elementBits(layout.codes.type) == 16)
+      parts.push_back(t.narrow(tile, layout.codes.type));
+    else
+      parts.push_back(PackCodesOp::create(
+          b, VectorType::get({elementBits(layout.codes.type)}, b.getI8Type()),
+          tile));
+  }
+  while (parts.size() > 1) {
+    for (size_t i = 0; i < parts.size() / 2; ++i)
+      parts[i] = join(parts[2 * i], parts[2 * i + 1]);
+    parts.resize(parts.size() / 2);
+  }
+  const int64_t width = cast<VectorType>(parts[0].getType()).getNumElements();
+  Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
+  Value at = t.mul(t.add(t.mul(row, t.index(32)), t.keyLane), t.index(width));
+  vector::StoreOp::create(
+      b, parts[0], codes.memref, ValueRange{t.index(0), at}, false,
+      llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
+}
+
+Value WarpTile::tileOf(Value chunk, int n) {
+  if (elementBits(layout.codes.type) == 16)
+    return tilesPerChunk == 1 ? chunk
+                              : slice(chunk, n * kCodesPerTile, kCodesPerTile);
+  const int64_t bytes = elementBits(layout.codes.type);
+  Value packed = tilesPerChunk == 1 ? chunk : slice(chunk, n * bytes, bytes);
+  return UnpackCodesOp::create(
+      b, VectorType::get({kCodesPerTile}, b.getF16Type()), packed);
+}
+
+Value WarpTile::transposed(Value tile) {
+  SmallVector<Value> quarters;
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    Value part = slice(tile, 2 * quarter, 2);
+    quarters.push_back(TransposeOp::create(b, part.getType(), part));
+  }
+  return join(join(quarters[0], quarters[2]), join(quarters[1], quarters[3]));
+}
+
+void WarpTile::forElements(int64_t count, ElementBody body) {
+  for (int64_t first = 0; first < count; first += threads) {
+    Value element = first == 0 ? thread : t.add(thread, t.index(first));
+    if (first + threads <= count) {
+      body(element, {});
+      continue;
+    }
+    Value inside = less(element, t.index(count));
+    body(arith::MinUIOp::create(b, element, t.index(count - 1)), inside);
+  }
+}
+
+Value WarpTile::blockReduce(ReduceKind kind, Value value, const View &partial) {
+  value = t.laneReduce(kind, value, VectorAxis::Key);
+  if (warps == 1)
+    return value;
+  const int64_t width = cast<VectorType>(value.getType()).getNumElements();
+  t.ifTrue(equal(t.keyLane, 0),
+           [&] { storeRaw(partial, t.valueLane, t.index(0), value); });
+  t.barrier();
+  SmallVector<Value> parts;
+  for (int warp = 0; warp < warps; ++warp)
+    parts.push_back(raw(partial, t.index(warp), t.index(0), width));
+  Value total = parts[0];
+  for (Value part : llvm::drop_begin(parts))
+    total = kind == ReduceKind::Max
+                ? arith::MaxNumFOp::create(b, total, part).getResult()
+                : t.add(total, part);
+  return total;
+}
+
+Value WarpTile::less(Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, y);
+}
+
+Value WarpTile::equal(Value x, int64_t y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, t.index(y));
+}

@@ -1,0 +1,117 @@
+//===- WarpTile.h - tensor-core tiles of one head ---------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What strategy mma adds to a LaneTile: fragments of 16 x 16 code tiles, panels
+// of short vectors in shared memory, and sums over the block.
+//
+// A panel holds one vector per row, f16 or bf16; its rows are 16 bytes longer
+// than the vectors, so that the eight rows of a fragment lie in different
+// banks. A number goes into two rows, high part and rest, which together have
+// about the precision of f32.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TRANSFORMS_TILING_WARPTILE_H
+#define DECANT_TRANSFORMS_TILING_WARPTILE_H
+
+#include "StoredHead.h"
+
+namespace decant {
+
+/// A multiple of 16: rows and columns of a tile.
+constexpr int kTile = 16;
+/// Columns of one tensor-core product, as high and low parts.
+constexpr int kMaxColumns = 4;
+
+/// Shared memory that is handed out from the start again after reset().
+class Arena {
+public:
+  explicit Arena(LaneTile &tile);
+  /// Fixes the size at what was needed at most.
+  ~Arena();
+  View take(ElementType type, int64_t count, int64_t width);
+  int64_t mark() const { return next; }
+  void reset(int64_t mark) { next = mark; }
+
+private:
+  LaneTile &tile;
+  ScratchOp memory;
+  int64_t next = 0, most = 0;
+};
+
+class WarpTile {
+public:
+  explicit WarpTile(LaneTile &tile);
+
+  LaneTile &t;
+  mlir::ImplicitLocOpBuilder &b;
+  const SlotLayout &layout;
+  int warps, threads;
+  int keyTiles, valueTiles, valueTilesPerWarp;
+  mlir::Value thread;      // of the block
+  mlir::Value group, pair; // lane / 4, 2 (lane mod 4)
+
+  //===--- panels ---------------------------------------------------------===//
+  /// `width` elements as they are stored.
+  mlir::Value raw(const View &view, mlir::Value row, mlir::Value column,
+                  int64_t width);
+  void storeRaw(const View &view, mlir::Value row, mlir::Value column,
+                mlir::Value vector);
+  /// Rows row .. row + 15, columns column .. column + 15 as a left operand.
+  mlir::Value left(const View &panel, mlir::Value row, mlir::Value column);
+  /// Rows row .. row + 7 as the columns of a right operand, over the terms
+  /// column .. column + 15.
+  mlir::Value right(const View &panel, mlir::Value row, mlir::Value column);
+  /// The same of the first `rows` rows, the last one repeated.
+  mlir::Value rightOfFirst(const View &panel, int rows, mlir::Value column);
+  mlir::Value mma(mlir::Value left, mlir::Value right, mlir::Value sum);
+  mlir::Value zeroSum();
+  /// Parts [offset, offset + width) of a vector.
+  mlir::Value slice(mlir::Value vector, int64_t offset, int64_t width);
+  mlir::Value join(mlir::Value first, mlir::Value second);
+
+  /// 2^e and 2^-e with 2^e <= largest < 2^(e+1), so that x 2^-e has the full
+  /// precision of f16 whatever the scale of a state is.
+  struct PowerOfTwo {
+    mlir::Value factor, inverse;
+  };
+  PowerOfTwo powerOfTwo(mlir::Value largest);
+  /// High part and rest of `x` in the panel's type.
+  std::pair<mlir::Value, mlir::Value> split(mlir::Value x, ElementType type);
+
+  //===--- codes in fragment order ----------------------------------------===//
+  /// Tiles along the key axis that one load brings, and such loads per row.
+  int tilesPerChunk, chunks;
+  /// What this lane holds of tiles (value tile, key tiles of chunk).
+  mlir::Value loadChunk(const View &codes, mlir::Value valueTile,
+                        mlir::Value chunk);
+  void storeChunk(const View &codes, mlir::Value valueTile, mlir::Value chunk,
+                  llvm::ArrayRef<mlir::Value> tiles);
+  /// Eight codes of the chunk's n-th tile as f16 or bf16.
+  mlir::Value tileOf(mlir::Value chunk, int n);
+  /// The transposed tile.
+  mlir::Value transposed(mlir::Value tile);
+  ElementType halfType() const;
+  View codeBytes(mlir::Value pool, mlir::Value head);
+
+  //===--- the block ------------------------------------------------------===//
+  /// Runs `body` for the elements thread, thread + threads, ... below `count`;
+  /// it gets an element that is below and whether this one is (null: yes).
+  using ElementBody =
+      llvm::function_ref<void(mlir::Value element, mlir::Value inside)>;
+  void forElements(int64_t count, ElementBody body);
+  /// Sum or maximum of `value`, a vector, over all threads; `partial` holds one
+  /// row per warp.
+  mlir::Value blockReduce(ReduceKind kind, mlir::Value value,
+                          const View &partial);
+  mlir::Value less(mlir::Value x, mlir::Value y);
+  mlir::Value equal(mlir::Value x, int64_t y);
+};
+
+} // namespace decant
+
+#endif // DECANT_TRANSFORMS_TILING_WARPTILE_H
