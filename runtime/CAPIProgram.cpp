@@ -92,8 +92,9 @@ DecantType typeOf(ElementType type) {
     return DECANT_BF16;
   case ElementType::I8:
     return DECANT_INT8;
+  default: // narrower integers are inside slots only; no argument has one
+    return DECANT_F32;
   }
-  return DECANT_F32;
 }
 
 DecantPadPolicy policyOf(PadPolicy pad) {

@@ -40,6 +40,9 @@ Status checkSameSlots(const KernelImage &decode, const KernelImage &transfer) {
   if (a.slotBytes != b.slotBytes || a.headBytes != b.headBytes)
     return refuse(
         fmt::format("slots of {} bytes, and {}", b.slotBytes, a.slotBytes));
+  if (a.codeOrder != b.codeOrder)
+    return refuse(fmt::format("codes in the order {}, and {}",
+                              toString(b.codeOrder), toString(a.codeOrder)));
   auto left = a.regions(), right = b.regions();
   for (size_t i = 0; i < left.size(); ++i)
     if (!sameRegion(left[i].second, right[i].second))

@@ -59,6 +59,9 @@ def Decant_ReduceKind : Decant_Enum<"ReduceKind", "how lanes are combined", [
   I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
 def Decant_StrategyKind : Decant_Enum<"StrategyKind", "how a kernel is built", [
   I32EnumAttrCase<"Simt", 0, "simt">, I32EnumAttrCase<"Mma", 1, "mma">]>;
+def Decant_CodeOrderKind : Decant_Enum<"CodeOrderKind", "how codes are ordered", [
+  I32EnumAttrCase<"Rows", 0, "rows">,
+  I32EnumAttrCase<"Fragments", 1, "fragments">]>;
 def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is folded", [
   I32EnumAttrCase<"Apart", 0, "apart">, I32EnumAttrCase<"Step", 1, "step">]>;
 def Decant_RowLoopKind : Decant_Enum<"RowLoopKind", "loops over a lane's keys", [
@@ -139,6 +142,9 @@ def Decant_RegionAttr : Decant_Attr<"Region", "region"> {
   let assemblyFormat = "`<` $offset `,` $count `x` $width `,` $type `>`";
 }
 
+def Decant_CodeOrderParameter : EnumParameter<Decant_CodeOrderKind> {
+  let defaultValue = "::decant::CodeOrderKind::Rows";
+}
 def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
   let summary = "where everything lies inside a slot (SlotLayout as an attribute)";
   let parameters = (ins "int64_t":$heads, "int64_t":$keyDim, "int64_t":$valueDim,
@@ -147,6 +153,7 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
                         EnumParameter<Decant_DecayKind>:$valueDecay,
                         "int64_t":$headBytes,
+                        Decant_CodeOrderParameter:$codeOrder,
                         "::mlir::ArrayAttr":$scales,
                         "::mlir::DictionaryAttr":$regions);
 }

@@ -87,7 +87,11 @@ Type decant::toType(MLIRContext *context, ElementType type) {
   case ElementType::BF16:
     return BFloat16Type::get(context);
   case ElementType::I8:
-    return IntegerType::get(context, 8);
+  case ElementType::I6:
+  case ElementType::I4:
+  case ElementType::I3:
+  case ElementType::I2:
+    return IntegerType::get(context, elementBits(type));
   }
   llvm_unreachable("an element type without an MLIR type");
 }
@@ -99,6 +103,10 @@ ElementType decant::toElementType(Type type) {
     return ElementType::F16;
   if (type.isBF16())
     return ElementType::BF16;
+  for (ElementType integer :
+       {ElementType::I6, ElementType::I4, ElementType::I3, ElementType::I2})
+    if (type.isInteger(elementBits(integer)))
+      return integer;
   assert(type.isInteger(8) && "an MLIR type without an element type");
   return ElementType::I8;
 }
@@ -122,7 +130,8 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
       layout.paddedKey, layout.paddedValue, layout.window, layout.compensators,
       layout.record.writes, DecayKind(layout.record.keyDecay),
       DecayKind(layout.record.valueDecay), layout.headBytes,
-      builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
+      CodeOrderKind(layout.codeOrder), builder.getArrayAttr(scales),
+      builder.getDictionaryAttr(regions));
 }
 
 SlotLayout decant::fromAttr(LayoutAttr attr) {
@@ -142,6 +151,7 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
          scale.getFit() == FitKind::AbsMax ? ScaleFit::AbsMax
                                            : ScaleFit::SqrtMeanAbs,
          toElementType(scale.getType())});
+  layout.codeOrder = CodeOrder(attr.getCodeOrder());
   auto region = [&](StringRef name) {
     auto held = attr.getRegions().getAs<RegionAttr>(name);
     return held ? Region{held.getOffset(), toElementType(held.getType()),
@@ -167,8 +177,8 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
 
 ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
   return ScheduleAttr::get(
-      context, StrategyKind(schedule.strategy), schedule.keyLanes, schedule.valueLanes,
-      schedule.keysPerLane, schedule.valuesPerLane,
+      context, StrategyKind(schedule.strategy), schedule.keyLanes,
+      schedule.valueLanes, schedule.keysPerLane, schedule.valuesPerLane,
       schedule.rows == RowLoop::Unrolled ? RowLoopKind::Unrolled
                                          : RowLoopKind::Rolled,
       BoundaryKind(schedule.boundary), schedule.blocksPerSm);

@@ -158,6 +158,13 @@ const std::vector<Stage> &decant::allStages() {
   return stages;
 }
 
+CodeOrder CompileOptions::codeOrder() const {
+  if (order)
+    return *order;
+  return schedule && schedule->strategy == Strategy::Mma ? CodeOrder::Fragments
+                                                         : CodeOrder::Rows;
+}
+
 double CompileTimes::total() const {
   return std::accumulate(
       stages.begin(), stages.end(), 0.0,

@@ -34,11 +34,14 @@ void addStage(OpPassManager &manager, const CompileOptions &options,
     manager.addPass(createCSEPass());
     return;
   }
-  case Stage::Formatted:
+  case Stage::Formatted: {
     // Before the schedule: the bytes of a slot must not depend on it, or a
     // tuner could not change it under live slots.
-    manager.addPass(createMaterializeFormat());
+    MaterializeFormatOptions format;
+    format.codeOrder = toString(options.codeOrder());
+    manager.addPass(createMaterializeFormat(format));
     return;
+  }
   case Stage::Scheduled: {
     AssignScheduleOptions schedule;
     if (options.schedule)

@@ -19,18 +19,38 @@
 
 namespace decant {
 
-int elementBytes(ElementType type) {
+int elementBits(ElementType type) {
   switch (type) {
   case ElementType::F32:
-    return 4;
+    return 32;
   case ElementType::F16:
   case ElementType::BF16:
-    return 2;
+    return 16;
   case ElementType::I8:
-    return 1;
+    return 8;
+  case ElementType::I6:
+    return 6;
+  case ElementType::I4:
+    return 4;
+  case ElementType::I3:
+    return 3;
+  case ElementType::I2:
+    return 2;
   }
   assert(false && "unknown element type");
   return 0;
+}
+
+int elementBytes(ElementType type) {
+  assert(elementBits(type) % 8 == 0 && "elements share bytes");
+  return elementBits(type) / 8;
+}
+
+bool isInteger(ElementType type) { return type >= ElementType::I8; }
+
+int maxCode(ElementType type) {
+  assert(isInteger(type) && "only integer codes are bounded");
+  return (1 << (elementBits(type) - 1)) - 1;
 }
 
 bool operator==(const RuleRef &a, const RuleRef &b) {
@@ -51,6 +71,14 @@ const char *toString(ElementType type) {
     return "bf16";
   case ElementType::I8:
     return "int8";
+  case ElementType::I6:
+    return "int6";
+  case ElementType::I4:
+    return "int4";
+  case ElementType::I3:
+    return "int3";
+  case ElementType::I2:
+    return "int2";
   }
   return "invalid";
 }
@@ -136,7 +164,7 @@ public:
                             low, high));
   }
   void floating(const char *path, ElementType found) {
-    if (found == ElementType::I8)
+    if (isInteger(found))
       add(path,
           fmt::format("found {}; allowed: f32, f16 or bf16", toString(found)));
   }
@@ -177,19 +205,21 @@ void checkInputs(const InputSpec &inputs, Checker &check) {
 }
 
 void checkState(const StateSpec &state, Checker &check) {
-  if (state.codes != ElementType::I8) {
+  if (!isInteger(state.codes)) {
     if (!state.scales.empty())
       check.add("state.scale",
                 fmt::format("found {} scale{} beside state.codes {}; allowed: "
-                            "only when state.codes is int8",
+                            "only when state.codes is an integer type",
                             state.scales.size(),
                             state.scales.size() == 1 ? "" : "s",
                             toString(state.codes)));
     return;
   }
   if (state.scales.empty()) {
-    check.add("state.scale", "found no scale beside state.codes int8; allowed: "
-                             "one scale per axis, the last one absmax");
+    check.add("state.scale",
+              fmt::format("found no scale beside state.codes {}; allowed: "
+                          "one scale per axis, the last one absmax",
+                          toString(state.codes)));
     return;
   }
   for (Axis axis : {Axis::Key, Axis::Value}) {
@@ -206,13 +236,14 @@ void checkState(const StateSpec &state, Checker &check) {
     check.floating(fmt::format("state.scale.{}.type", i).c_str(),
                    state.scales[i].type);
   // Only absmax bounds what is left to encode, so the last fit must be one for
-  // every code to lie in -127..127.
+  // every code to lie in its type's range.
   if (state.scales.back().fit != ScaleFit::AbsMax)
     check.add(
         fmt::format("state.scale.{}.fit", state.scales.size() - 1).c_str(),
         fmt::format("found {} in the last scale; allowed: absmax, which "
                     "keeps every code within -{} to {}",
-                    toString(state.scales.back().fit), kInt8Max, kInt8Max));
+                    toString(state.scales.back().fit), maxCode(state.codes),
+                    maxCode(state.codes)));
 }
 
 } // namespace

@@ -59,7 +59,8 @@ constexpr NamedRegion kRegions[] = {
 };
 
 const std::initializer_list<ElementType> kElementTypes = {
-    ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::I8};
+    ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::I8,
+    ElementType::I6,  ElementType::I4,  ElementType::I3,   ElementType::I2};
 const std::initializer_list<DecayShape> kDecayShapes = {
     DecayShape::None, DecayShape::Scalar, DecayShape::Vector};
 
@@ -110,6 +111,7 @@ json layoutToJson(const SlotLayout &layout) {
           {"writes", layout.record.writes},
           {"key_decay", toString(layout.record.keyDecay)},
           {"value_decay", toString(layout.record.valueDecay)},
+          {"code_order", toString(layout.codeOrder)},
           {"scales", std::move(scales)},
           {"regions", std::move(regions)},
           {"head_bytes", layout.headBytes},
@@ -148,6 +150,8 @@ SlotLayout layoutFromJson(FieldReader in) {
   layout.record.writes = int(in.integer("writes", 0, kMaxExtent));
   layout.record.keyDecay = in.named("key_decay", kDecayShapes);
   layout.record.valueDecay = in.named("value_decay", kDecayShapes);
+  layout.codeOrder =
+      in.named("code_order", {CodeOrder::Rows, CodeOrder::Fragments});
   in.array("scales", [&](FieldReader scale) {
     layout.scales.push_back(
         {scale.named("axis", {Axis::Key, Axis::Value}),

@@ -13,6 +13,7 @@
 #include "decant/Core/Numeric.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -107,15 +108,6 @@ template <typename T> void store(T value, uint8_t *bytes) {
   std::memcpy(bytes, &value, sizeof(value));
 }
 
-/// nearbyint rounds ties to even in the default rounding mode, which nothing
-/// in Decant changes.
-int8_t toInt8(double value) {
-  if (std::isnan(value))
-    return 0;
-  return static_cast<int8_t>(
-      std::clamp(std::nearbyint(value), -double(kInt8Max), double(kInt8Max)));
-}
-
 } // namespace
 
 double decant::halfToDouble(uint16_t bits) { return toDouble(kHalf, bits); }
@@ -123,7 +115,18 @@ double decant::bfloatToDouble(uint16_t bits) { return toDouble(kBfloat, bits); }
 uint16_t decant::doubleToHalf(double value) { return toBits(kHalf, value); }
 uint16_t decant::doubleToBfloat(double value) { return toBits(kBfloat, value); }
 
+/// nearbyint rounds ties to even in the default rounding mode, which nothing
+/// in Decant changes.
+int decant::toCode(ElementType type, double value) {
+  if (std::isnan(value))
+    return 0;
+  const double limit = maxCode(type);
+  return static_cast<int>(std::clamp(std::nearbyint(value), -limit, limit));
+}
+
 double decant::roundTo(ElementType type, double value) {
+  if (isInteger(type))
+    return toCode(type, value);
   uint8_t bytes[sizeof(float)];
   storeElement(type, value, bytes);
   return loadElement(type, bytes);
@@ -138,7 +141,11 @@ double decant::maxFinite(ElementType type) {
   case ElementType::BF16:
     return toDouble(kBfloat, kBfloat.infinity() - 1);
   case ElementType::I8:
-    return kInt8Max;
+  case ElementType::I6:
+  case ElementType::I4:
+  case ElementType::I3:
+  case ElementType::I2:
+    return maxCode(type);
   }
   return 0;
 }
@@ -156,8 +163,10 @@ double decant::loadElement(ElementType type, const uint8_t *bytes) {
   case ElementType::BF16:
     std::memcpy(&half, bytes, sizeof(half));
     return bfloatToDouble(half);
+  default:
+    assert(false && "elements that share bytes are read by loadCode");
+    return 0;
   }
-  return 0;
 }
 
 void decant::storeElement(ElementType type, double value, uint8_t *bytes) {
@@ -165,10 +174,12 @@ void decant::storeElement(ElementType type, double value, uint8_t *bytes) {
   case ElementType::F32:
     return store(static_cast<float>(value), bytes);
   case ElementType::I8:
-    return store(toInt8(value), bytes);
+    return store(static_cast<int8_t>(toCode(type, value)), bytes);
   case ElementType::F16:
     return store(doubleToHalf(value), bytes);
   case ElementType::BF16:
     return store(doubleToBfloat(value), bytes);
+  default:
+    assert(false && "elements that share bytes are written by storeCode");
   }
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "decant/Core/Schedule.h"
+#include "decant/Core/CodeStore.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,6 +29,13 @@ constexpr int kWarp = 32;
 /// that is 16 contiguous bytes: half a sector.
 constexpr int kMaxKeyLanes = 16;
 constexpr int kMinKeyLanes = 8; // padded dims are multiples of it
+
+int narrowestPlane(const SlotLayout &layout) {
+  int bits = elementBits(layout.codes.type);
+  for (const CodePlane &plane : codePlanes(layout))
+    bits = std::min(bits, plane.bits);
+  return bits;
+}
 
 bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
@@ -71,6 +79,22 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                               "value dim is {}",
                               schedule.valueLanes * schedule.valuesPerLane,
                               layout.paddedValue));
+  // Lanes write whole bytes. In fragments, values 8 apart share one when codes
+  // have up to 4 bits, and keys 8 apart when they have up to 2.
+  const bool fragments = layout.codeOrder == CodeOrder::Fragments;
+  const int bits = narrowestPlane(layout);
+  if (const int values = fragments ? 16 : 8;
+      bits < 8 && schedule.valuesPerLane % values != 0)
+    return refuse(fmt::format("values_per_lane is {}; a multiple of {} is "
+                              "needed, since {} codes share bytes",
+                              schedule.valuesPerLane, values,
+                              toString(layout.codes.type)));
+  if (fragments && bits < 4 && schedule.keysPerLane % 16 != 0)
+    return refuse(fmt::format("keys_per_lane is {}; a multiple of 16 is "
+                              "needed, since {} codes of keys 8 apart share "
+                              "bytes in fragments",
+                              schedule.keysPerLane,
+                              toString(layout.codes.type)));
   if (schedule.threads() > target.maxThreads)
     return refuse(fmt::format("{} threads; {} allows {} per block",
                               schedule.threads(), target.name,
@@ -92,11 +116,17 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   }
   // One load is at most 16 bytes; a lane takes more values only where the
   // block would have too many threads otherwise.
-  const int keyLanes = defaultKeyLanes(layout);
-  int values = kMaxLoadBytes / elementBytes(layout.codes.type);
+  int keyLanes = defaultKeyLanes(layout);
+  int values = kMaxLoadBytes * 8 / std::max(elementBits(layout.codes.type), 8);
   // Long key vectors leave registers for short value vectors only.
   if (layout.paddedKey / keyLanes > kMaxUnrolledRows)
     values = std::min(values, kFewValues);
+  // A lane owns whole bytes, see check().
+  if (layout.codeOrder == CodeOrder::Fragments && narrowestPlane(layout) < 8) {
+    values = 16;
+    while (narrowestPlane(layout) < 4 && layout.paddedKey / keyLanes % 16 != 0)
+      keyLanes /= 2;
+  }
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;

@@ -18,6 +18,8 @@ namespace {
 /// value lanes of whole 16-byte vectors: so a block of 16 x 16 lanes serves
 /// every dim.
 constexpr int kKeyMultiple = 8, kValueMultiple = 16;
+/// A fragment is 16 keys wide.
+constexpr int kFragmentKeys = 16;
 
 int64_t alignTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -72,6 +74,10 @@ const char *decant::toString(DecayShape shape) {
   return "";
 }
 
+const char *decant::toString(CodeOrder order) {
+  return order == CodeOrder::Rows ? "rows" : "fragments";
+}
+
 int64_t SlotLayout::stateBytesPerHead() const {
   return codes.bytes() + keyScale.bytes() + valueScale.bytes() +
          compKeys.bytes() + compValues.bytes();
@@ -97,18 +103,21 @@ std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
 }
 
 SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
-                                  const RecordShape &record) {
+                                  const RecordShape &record, CodeOrder order) {
   assert(check(spec).empty() && "layouts are made for sound specs only");
   SlotLayout layout;
   layout.valueHeads = spec.heads.value;
   layout.keyDim = spec.heads.keyDim;
   layout.valueDim = spec.heads.valueDim;
-  layout.paddedKey = alignTo(spec.heads.keyDim, kKeyMultiple);
+  layout.paddedKey =
+      alignTo(spec.heads.keyDim,
+              order == CodeOrder::Fragments ? kFragmentKeys : kKeyMultiple);
   layout.paddedValue = alignTo(spec.heads.valueDim, kValueMultiple);
   layout.window = spec.window.length;
   layout.compensators = spec.window.compensators;
   layout.record = record;
   layout.scales = spec.state.scales;
+  layout.codeOrder = order;
   const int64_t key = layout.paddedKey, value = layout.paddedValue;
 
   RegionAllocator allocator;

@@ -39,11 +39,12 @@ const char *nameOf(KernelSet kernels) {
 /// Everything that the image's bytes depend on.
 std::string cacheKey(const DecodeSpec &spec, const CompileOptions &options) {
   std::string key = canonicalText(spec);
-  key +=
-      fmt::format("target = {}\nkernels = {}\nschedule = {}\ncompiler = {}\n",
-                  options.target.name, nameOf(options.kernels),
-                  options.schedule ? toString(*options.schedule) : "default",
-                  compilerVersion());
+  key += fmt::format("target = {}\nkernels = {}\nschedule = {}\norder = {}\n"
+                     "compiler = {}\n",
+                     options.target.name, nameOf(options.kernels),
+                     options.schedule ? toString(*options.schedule) : "default",
+                     options.order ? toString(*options.order) : "default",
+                     compilerVersion());
   if (options.target.kind == TargetKind::Cpu)
     key += fmt::format("processor = {}\n", options.target.arch == "native"
                                                ? hostCpuName()

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "decant/Reference/Codec.h"
 
+#include "decant/Core/CodeStore.h"
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/Compensator.h"
 
@@ -89,7 +90,7 @@ std::vector<double> decodeCheckpoint(const SlotLayout &layout,
   for (int k = 0; k < layout.keyDim; ++k)
     for (int v = 0; v < layout.valueDim; ++v)
       state[k * layout.valueDim + v] =
-          load(head, layout.codes, k, v) * keyScale[k] * valueScale[v];
+          loadCode(layout, head, k, v) * keyScale[k] * valueScale[v];
   for (int r = 0; r < layout.compensators; ++r)
     addOuter(state, factors(head, layout.compKeys, r, layout.keyDim),
              factors(head, layout.compValues, r, layout.valueDim));
@@ -163,7 +164,7 @@ void encodeScales(const SlotLayout &layout, const std::vector<double> &residual,
     // its axis.
     if (scale.fit == ScaleFit::AbsMax && i + 1 == layout.scales.size())
       for (double &element : fitted)
-        element /= kInt8Max;
+        element /= maxCode(layout.codes.type);
 
     const bool alongKey = scale.axis == Axis::Key;
     const Region &region = alongKey ? layout.keyScale : layout.valueScale;
@@ -220,13 +221,16 @@ void decant::encodeHead(const SlotLayout &layout, const double *state,
   std::vector<double> keyScale, valueScale;
   encodeScales(layout, residual, head, keyScale, valueScale);
 
-  clear(head, layout.codes);
-  for (int k = 0; k < layout.keyDim; ++k)
-    for (int v = 0; v < layout.valueDim; ++v) {
+  for (int k = 0; k < layout.paddedKey; ++k)
+    for (int v = 0; v < layout.paddedValue; ++v) {
+      if (k >= layout.keyDim || v >= layout.valueDim) {
+        storeCode(layout, head, k, v, 0);
+        continue;
+      }
       const double step = keyScale[k] * valueScale[v];
       const double code =
           step == 0 ? 0 : residual[k * layout.valueDim + v] / step;
-      store(head, layout.codes, k, v, saturate(layout.codes.type, code));
+      storeCode(layout, head, k, v, saturate(layout.codes.type, code));
     }
 
   if (!layout.cursor.empty()) {

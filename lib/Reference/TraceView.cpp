@@ -24,8 +24,9 @@ TraceType traceType(ElementType type) {
     return TraceType::BF16;
   case ElementType::I8:
     return TraceType::I8;
+  default: // check() allows narrower integers for codes only
+    return TraceType::F32;
   }
-  return TraceType::F32;
 }
 
 bool isGate(const std::string &name) { return name == "g" || name == "beta"; }

@@ -46,7 +46,13 @@ struct AssignSchedulePass
                   lookupTarget(kernel.getTarget()->getName().str()));
     Schedule chosen = defaultSchedule(layout, target);
     if (!schedule.empty()) {
-      DECANT_ASSIGN(chosen, parseSchedule(schedule));
+      DECANT_ASSIGN(const Schedule asked, parseSchedule(schedule));
+      // Tensor cores make steps and folds; a transfer is a copy.
+      const StringRef name = kernel.getSymName();
+      const bool isTransfer =
+          name.starts_with("pack") || name.starts_with("unpack");
+      if (!(isTransfer && asked.strategy == Strategy::Mma))
+        chosen = asked;
     }
     DECANT_TRY(check(chosen, layout, target));
     kernel.setScheduleAttr(toAttr(&getContext(), chosen));

@@ -37,8 +37,9 @@ namespace {
 constexpr int64_t kUnbounded = int64_t(1) << 46;
 
 /// The layout that a kernel's window type and format ask for.
-SlotLayout layoutOf(KernelOp kernel, WindowType window) {
+SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
   DecodeSpec spec;
+  spec.rule.text = kernel.getSymName().str(); // a layout depends on none
   spec.heads.value = kernel.getHeads()->getValue();
   spec.heads.key = kernel.getHeads()->getKey();
   spec.heads.keyDim = window.getKeyDim();
@@ -51,9 +52,11 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window) {
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();
   spec.window.records = toElementType(window.getRecords());
-  return makeSlotLayout(spec, {int(window.getWrites()),
-                               DecayShape(window.getKeyDecay()),
-                               DecayShape(window.getValueDecay())});
+  return makeSlotLayout(spec,
+                        {int(window.getWrites()),
+                         DecayShape(window.getKeyDecay()),
+                         DecayShape(window.getValueDecay())},
+                        order);
 }
 
 class FormatBuilder {
@@ -64,10 +67,10 @@ class FormatBuilder {
   }
 
 public:
-  FormatBuilder(KernelOp source, WindowType window)
+  FormatBuilder(KernelOp source, WindowType window, CodeOrder order)
       : source(source), heads(*source.getHeads()), inputs(*source.getInputs()),
-        layout(layoutOf(source, window)), builder(source), loc(source.getLoc()),
-        context(source.getContext()) {}
+        layout(layoutOf(source, window, order)), builder(source),
+        loc(source.getLoc()), context(source.getContext()) {}
 
   void buildStep() {
     addPointer("state", builder.getI8Type());
@@ -326,7 +329,17 @@ private:
 
 struct MaterializeFormatPass
     : public decant::impl::MaterializeFormatBase<MaterializeFormatPass> {
+  using MaterializeFormatBase::MaterializeFormatBase;
+
   void runOnOperation() override {
+    CodeOrder order = CodeOrder::Rows;
+    if (codeOrder == decant::toString(CodeOrder::Fragments)) {
+      order = CodeOrder::Fragments;
+    } else if (codeOrder != decant::toString(CodeOrder::Rows)) {
+      getOperation().emitError("code-order: '")
+          << codeOrder << "'; allowed are rows, fragments";
+      return signalPassFailure();
+    }
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       if (kernel.getBody().getNumArguments() == 0)
@@ -335,27 +348,28 @@ struct MaterializeFormatPass
           dyn_cast<WindowType>(kernel.getBody().getArgument(0).getType());
       if (!window)
         continue;
-      if (failed(format(kernel, window)))
+      if (failed(format(kernel, window, order)))
         return signalPassFailure();
       kernel.erase();
     }
   }
 
-  static LogicalResult format(KernelOp kernel, WindowType window) {
+  static LogicalResult format(KernelOp kernel, WindowType window,
+                              CodeOrder order) {
     if (!kernel.getHeads() || !kernel.getInputs() || !kernel.getFormat() ||
         !kernel.getTarget())
       return kernel.emitError("needs #decant.heads, #decant.inputs, "
                               "#decant.format and #decant.target; "
                               "decant-expand-window puts them there");
     const StringRef name = kernel.getSymName();
-    FormatBuilder builder(kernel, window);
+    FormatBuilder builder(kernel, window, order);
     if (name == "step") {
       builder.buildStep();
     } else if (name == "commit") {
       builder.buildCommit();
     } else if (name == "pack" || name == "unpack") {
       for (ElementType dense : {ElementType::F32, ElementType::BF16})
-        FormatBuilder(kernel, window).buildTransfer(dense);
+        FormatBuilder(kernel, window, order).buildTransfer(dense);
     } else {
       return kernel.emitError("kernel @")
              << name

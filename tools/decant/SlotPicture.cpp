@@ -55,6 +55,13 @@ std::string span(int part, int width) {
                   : fmt::format("{}..{}", part * width, (part + 1) * width - 1);
 }
 
+/// A region's name, and the order of codes where it is not by rows.
+std::string titleOf(const std::string &name, const SlotLayout &layout) {
+  return name == "codes" && layout.codeOrder != CodeOrder::Rows
+             ? fmt::format("{} ({})", name, toString(layout.codeOrder))
+             : name;
+}
+
 } // namespace
 
 std::string decant::tool::drawSlot(const SlotLayout &layout) {
@@ -75,18 +82,23 @@ std::string decant::tool::drawSlot(const SlotLayout &layout) {
   text += row("offset", "bytes", "", "", "");
   for (const auto &[name, region] : layout.regions())
     if (!region.empty())
-      text += row(region.offset, region.bytes(), name, shapeOf(region),
-                  bar(region.bytes(), layout.headBytes));
+      text += row(region.offset, region.bytes(), titleOf(name, layout),
+                  shapeOf(region), bar(region.bytes(), layout.headBytes));
   return text;
 }
 
 Json decant::tool::slotToJson(const SlotLayout &layout) {
-  Json json = {
-      {"slot_bytes", layout.slotBytes}, {"header_bytes", kSlotHeaderBytes},
-      {"heads", layout.valueHeads},     {"head_bytes", layout.headBytes},
-      {"key_dim", layout.keyDim},       {"value_dim", layout.valueDim},
-      {"padded_key", layout.paddedKey}, {"padded_value", layout.paddedValue},
-      {"window", layout.window},        {"compensators", layout.compensators}};
+  Json json = {{"slot_bytes", layout.slotBytes},
+               {"header_bytes", kSlotHeaderBytes},
+               {"heads", layout.valueHeads},
+               {"head_bytes", layout.headBytes},
+               {"key_dim", layout.keyDim},
+               {"value_dim", layout.valueDim},
+               {"padded_key", layout.paddedKey},
+               {"padded_value", layout.paddedValue},
+               {"window", layout.window},
+               {"compensators", layout.compensators},
+               {"code_order", toString(layout.codeOrder)}};
   json["regions"] = Json::array();
   for (const auto &[name, region] : layout.regions())
     if (!region.empty())

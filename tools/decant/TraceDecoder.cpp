@@ -221,7 +221,13 @@ Status TraceDecoder::checkHeader(const uint8_t *slot, int64_t tokens) const {
   const auto version = loadWord<uint32_t>(slot);
   const auto fill = loadWord<uint32_t>(slot + 4);
   const auto count = loadWord<uint64_t>(slot + 8);
-  const int64_t wantedFill = tokens % program->layout().window;
+  const auto order = loadWord<uint32_t>(slot + 4 * kCodeOrderWord);
+  const SlotLayout &layout = program->layout();
+  if (order != uint32_t(layout.codeOrder))
+    return Status::failed(fmt::format(
+        "{}: the slot's header says code order {}; the image stores {} ({})",
+        spec->name, order, int(layout.codeOrder), toString(layout.codeOrder)));
+  const int64_t wantedFill = tokens % layout.window;
   if (version == kSlotVersion && int64_t(fill) == wantedFill &&
       int64_t(count) == tokens)
     return {};

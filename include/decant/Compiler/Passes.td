@@ -49,12 +49,15 @@ def MaterializeFormat : DecantPass<"decant-materialize-format"> {
     bytes #decant.layout gives; head map, pad policy and offsets are arithmetic; no
     #decant.heads, #decant.inputs or #decant.format.
   }];
+  let options = [Option<"codeOrder", "code-order", "std::string", "\"rows\"",
+                        "how codes are ordered: rows or fragments">];
 }
 
 def AssignSchedule : DecantPass<"decant-assign-schedule"> {
   let summary = "formatted -> scheduled: how is the work cut?";
   let description = [{
-    Puts a #decant.schedule on every kernel and changes nothing else.
+    Puts a #decant.schedule on every kernel and changes nothing else. Kernels that
+    pack or unpack keep the default when the schedule asked for is one of mma.
   }];
   let options = [Option<"schedule", "schedule", "std::string", "\"\"",
                         "a schedule's text; the default schedule when empty">];

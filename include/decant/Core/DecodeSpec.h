@@ -22,9 +22,14 @@
 
 namespace decant {
 
-enum class ElementType { F32, F16, BF16, I8 };
-/// Bytes of one element.
+/// Integers of less than 8 bits are for codes only.
+enum class ElementType { F32, F16, BF16, I8, I6, I4, I3, I2 };
+int elementBits(ElementType type);
+/// Bytes of one element of a type that fills whole bytes.
 int elementBytes(ElementType type);
+bool isInteger(ElementType type);
+/// Integer codes are symmetric: -maxCode .. maxCode, 2^(bits - 1) - 1.
+int maxCode(ElementType type);
 const char *toString(ElementType type);
 
 /// The two axes of a state S [key dim, value dim].
@@ -32,7 +37,8 @@ enum class Axis { Key, Value };
 const char *toString(Axis axis);
 
 /// How a scale is fitted over the other axis of the residual |E|:
-/// AbsMax is max |E| / 127, SqrtMeanAbs is sqrt(mean |E|) (LeapQuant eq. 7).
+/// AbsMax is max |E| / maxCode, SqrtMeanAbs is sqrt(mean |E|) (LeapQuant eq.
+/// 7).
 enum class ScaleFit { AbsMax, SqrtMeanAbs };
 /// Which value heads share a query/key head: Group is hv / (value / key) (vLLM,
 /// SGLang, FLA), Modulo is hv % key (ggml).
@@ -121,8 +127,6 @@ constexpr int kMaxHeads = 4096;
 /// Magnitudes of real-valued fields that f32 arithmetic keeps apart from 0.
 constexpr double kMinReal = 1e-30, kMaxReal = 1e30;
 constexpr int kMaxCompensators = 16;
-/// Integer codes are symmetric: -127..127.
-constexpr int kInt8Max = 127;
 
 /// A contradiction between fields: `path` is the field's JSON path, `message`
 /// says what was found and what is allowed.

@@ -27,13 +27,17 @@ double bfloatToDouble(uint16_t bits);
 uint16_t doubleToHalf(double value);
 uint16_t doubleToBfloat(double value);
 
-/// The value that `value` has after it was stored as `type`. For I8 that is an
-/// integer in -127..127.
+/// The integer code nearest to `value`, in -maxCode .. maxCode; 0 for a NaN.
+int toCode(ElementType type, double value);
+
+/// The value that `value` has after it was stored as `type`; for integers that
+/// is toCode().
 double roundTo(ElementType type, double value);
 /// The largest finite value of `type`.
 double maxFinite(ElementType type);
 
-/// One element at `bytes`, which need not be aligned.
+/// One element at `bytes`, which need not be aligned, of a type that fills
+/// whole bytes.
 double loadElement(ElementType type, const uint8_t *bytes);
 /// Rounds as roundTo() does; a NaN is stored as 0 in an I8.
 void storeElement(ElementType type, double value, uint8_t *bytes);

@@ -11,15 +11,51 @@
 // bytes are an empty sequence.
 //
 //   slot   | header 64 B | head 0 | head 1 | ...            headBytes each
-//   header | u32 version | u32 fill | u64 tokens | 0 ...    for hosts; kernels
-//                                                           only write it
+//   header | u32 version | u32 fill | u64 tokens | u32 code order | 0 ...
+//                                        for hosts; kernels only write it
 //   head   | codes | key scale | value scale | comp. keys | comp. values
 //          | cursor | total key decay | total value decay
 //          | record key decay | record value decay | record keys
 //          | record values |
 //
-// Every region starts at a multiple of 16 bytes. codes are [key, value]
-// row-major over the padded dims; padding elements are zero.
+// Every region starts at a multiple of 16 bytes. codes are [key, value] over
+// the padded dims; padding elements are zero. A code of b bits that do not
+// make a whole byte is stored as planes (int6: its low 4 bits, then its high 2;
+// int3: its low 2, then its high 1), one after the other, each ordered alone.
+//
+// CodeOrder::Rows: row-major, codes that share a byte from its lowest bits on,
+// integers in two's complement.
+//
+// CodeOrder::Fragments: as the lanes of a warp hold S^T as operand A of a
+// tensor-core product, tiles of 16 values x 16 keys:
+//
+//   key of tile   0   1   2   3   4   5   6   7 | 8   9    ...     14  15
+//   value 0     |  lane 0 | lane 1 | lane 2 | 3 | lane 0 |   ...  | lane 3 |
+//   value 1     |  lane 4 | lane 5 | lane 6 | 7 | lane 4 |   ...  | lane 7 |
+//   ...
+//   value 7     | lane 28 |        ...     | 31 | lane 28|   ...  | lane 31|
+//   value 8..15 | as values 0..7
+//
+//   so lane l = 4 g + t has, in the order of its codes e = 0 .. 7,
+//     e          0       1         2       3         4       5        6, 7
+//     value      g       g         g + 8   g + 8     g       g        g + 8
+//     key        2t      2t + 1    2t      2t + 1    2t + 8  2t + 9   ditto
+//
+//   and a lane's chunk is its codes of T tiles that follow one another along
+//   the keys, T the largest power of two for which a chunk fits in one load:
+//
+//   codes  | values 0..15                          | values 16..31 | ...
+//          | tiles 0..T-1          | tiles T..2T-1 | ...
+//          | lane 0 | lane 1 | ..  | ...
+//   chunk  | tile 0, b bytes | tile 1 | .. | tile T-1 |
+//
+//   In a tile's b bytes, code e is element e; where b < 8, it is the field
+//   e / 2 + 4 (e mod 2) from the lowest bits, which puts the codes of a pair of
+//   keys 16 bits apart for 4 bits (and 8 bits apart for 2). Integers are stored
+//   as code + 2^(bits - 1), unsigned. All-zero bytes are then the lowest code,
+//   under scales of zero: still an empty sequence.
+//
+// CodeStore.h reads and writes single codes in either order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_CORE_SLOTLAYOUT_H
@@ -37,6 +73,10 @@ namespace decant {
 enum class DecayShape { None, Scalar, Vector };
 const char *toString(DecayShape shape);
 
+/// How the codes of a head are ordered; the picture above has both.
+enum class CodeOrder { Rows, Fragments };
+const char *toString(CodeOrder order);
+
 /// What one token adds to the window; derived from the rule's IR.
 struct RecordShape {
   int writes = 1; // rank-1 terms per token
@@ -49,23 +89,26 @@ struct Region {
   int64_t offset = 0; // bytes from the head's start
   ElementType type = ElementType::F32;
   int64_t count = 0, width = 0;
-  int64_t bytes() const { return count * width * elementBytes(type); }
+  int64_t bytes() const { return (count * width * elementBits(type) + 7) / 8; }
   bool empty() const { return count * width == 0; }
 };
 
-constexpr uint32_t kSlotVersion = 1;
+constexpr uint32_t kSlotVersion = 2;
 constexpr int64_t kSlotHeaderBytes = 64;
+/// The header word that holds the code order: 0 rows, 1 fragments.
+constexpr int64_t kCodeOrderWord = 4;
 constexpr int64_t kSlotAlign = 16;
 
 struct SlotLayout {
   int valueHeads = 0;
   int keyDim = 0, valueDim = 0; // as in the spec
-  int paddedKey = 0;            // a multiple of 8
+  int paddedKey = 0;            // a multiple of 8, in fragments of 16
   int paddedValue = 0;          // a multiple of 16
   int window = 1;               // tokens
   int compensators = 0;
   RecordShape record;
   std::vector<ScaleSpec> scales; // in the order in which they were fitted
+  CodeOrder codeOrder = CodeOrder::Rows;
 
   Region codes;      // [paddedKey, paddedValue]
   Region keyScale;   // [1, paddedKey], empty without a key-axis scale
@@ -93,7 +136,8 @@ struct SlotLayout {
 
 /// The layout for a spec whose rule has the given record shape. Windows of
 /// length 1 have no records and no total decay.
-SlotLayout makeSlotLayout(const DecodeSpec &spec, const RecordShape &record);
+SlotLayout makeSlotLayout(const DecodeSpec &spec, const RecordShape &record,
+                          CodeOrder order = CodeOrder::Rows);
 
 } // namespace decant
 

@@ -119,10 +119,9 @@ private:
                      for (auto [n, values] : llvm::enumerate(state)) {
                        Value x = tile.scale(tile.scale(values, valueInverse),
                                             keyInverseAt(row, n));
-                       if (layout.codes.type == ElementType::I8)
-                         x = roundToCode(tile, x, kInt8Max);
-                       tile.store(head.codes, tile.add(row, tile.index(n)),
-                                  tile.firstValue, x);
+                       if (isInteger(layout.codes.type))
+                         x = roundToCode(tile, x, maxCode(layout.codes.type));
+                       head.codes.store(tile, tile.add(row, tile.index(n)), x);
                      }
                      return {};
                    });

@@ -39,7 +39,9 @@ Value decant::scaleFrom(LaneTile &tile, const ScaleSpec &scale, Value statistic,
         arith::MaximumFOp::create(tile.b, math::SqrtOp::create(tile.b, mean),
                                   like(tile, statistic, kScaleFloor));
   } else if (last) {
-    statistic = tile.mul(statistic, like(tile, statistic, 1.0 / kInt8Max));
+    statistic =
+        tile.mul(statistic,
+                 like(tile, statistic, 1.0 / maxCode(tile.layout.codes.type)));
   }
   return tile.widen(tile.narrow(statistic, scale.type));
 }

@@ -47,7 +47,7 @@ void StateRows::chooseRounds() {
 
 StateRows::StateRows(LaneTile &tile, const StoredHead &head,
                      const TokenUpdate &update)
-    : tile(tile), codes(head.codes) {
+    : tile(tile), codes(&head.codes) {
   chooseRounds();
   const SlotLayout &layout = tile.layout;
   const int compensators = layout.compensators;
@@ -173,7 +173,7 @@ SmallVector<Value> StateRows::rebuild(Value row, Terms terms) {
   } else {
     for (int n = 0; n < perRound; ++n) {
       Value at = t.add(row, t.index(n));
-      Value values = t.load(codes, at, t.firstValue, t.schedule.valuesPerLane);
+      Value values = codes->load(t, at);
       Value scale = t.loadScalar(rowScale, t.index(0), at);
       rows.push_back(t.scale(t.scale(values, columnScale), scale));
     }

@@ -82,7 +82,8 @@ private:
   int padded = 0, chunk = 1;
   mlir::Value end; // of the old terms
   // The stored source; null for a dense one.
-  View codes, rowScale;
+  const CodeRows *codes = nullptr;
+  View rowScale;
   mlir::Value columnScale;
   std::optional<DenseState> dense;
   View staging; // a lane's part of one dense row

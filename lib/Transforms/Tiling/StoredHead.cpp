@@ -13,13 +13,13 @@
 using namespace mlir;
 using namespace decant;
 
-StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset) {
+StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
+    : codes(tile, pool, offset) {
   const SlotLayout &layout = tile.layout;
   auto open = [&](View &view, const Region &region) {
     if (!region.empty())
       view = tile.view(pool, offset, region);
   };
-  open(codes, layout.codes);
   open(keyScale, layout.keyScale);
   open(valueScale, layout.valueScale);
   open(compKeys, layout.compKeys);
@@ -88,14 +88,17 @@ void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header) const {
     memref::StoreOp::create(tile.b, memref::LoadOp::create(tile.b, from, at),
                             to, at);
   };
-  Value headerWords = open(tile.b.getI32Type(), 4);
-  memref::StoreOp::create(
-      tile.b, arith::ConstantIntOp::create(tile.b, kSlotVersion, 32),
-      headerWords, ValueRange{tile.index(0), tile.index(0)});
-  Value fillWord = memref::LoadOp::create(
-      tile.b, words, ValueRange{tile.index(0), tile.index(0)});
-  memref::StoreOp::create(tile.b, fillWord, headerWords,
-                          ValueRange{tile.index(0), tile.index(1)});
+  Value headerWords = open(tile.b.getI32Type(), kCodeOrderWord + 1);
+  auto put = [&](Value value, int64_t word) {
+    memref::StoreOp::create(tile.b, value, headerWords,
+                            ValueRange{tile.index(0), tile.index(word)});
+  };
+  put(arith::ConstantIntOp::create(tile.b, kSlotVersion, 32), 0);
+  put(memref::LoadOp::create(tile.b, words,
+                             ValueRange{tile.index(0), tile.index(0)}),
+      1);
+  put(arith::ConstantIntOp::create(tile.b, int(tile.layout.codeOrder), 32),
+      kCodeOrderWord);
   copy(tokens, open(tile.b.getI64Type(), 2), 1);
 }
 

@@ -8,7 +8,7 @@
 #ifndef DECANT_TRANSFORMS_TILING_STOREDHEAD_H
 #define DECANT_TRANSFORMS_TILING_STOREDHEAD_H
 
-#include "LaneTile.h"
+#include "CodeRows.h"
 
 namespace decant {
 
@@ -54,7 +54,8 @@ struct StoredHead {
   forCompensators(LaneTile &tile, llvm::ArrayRef<mlir::Value> initial,
                   RecordsBody body) const;
 
-  View codes, keyScale, valueScale, compKeys, compValues;
+  CodeRows codes;
+  View keyScale, valueScale, compKeys, compValues;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;
   View recordKeys, recordValues;
 

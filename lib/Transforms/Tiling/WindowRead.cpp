@@ -23,12 +23,12 @@ using namespace decant;
 namespace {
 
 /// codes^T x_c for every c, over all keys.
-SmallVector<Value> codesProduct(LaneTile &tile, const View &codes,
+SmallVector<Value> codesProduct(LaneTile &tile, const CodeRows &codes,
                                 ArrayRef<Value> vectors) {
   const VectorType type = tile.valueType();
   auto addRow = [&](Value row, SmallVector<Value> &sums,
                     llvm::function_ref<Value(size_t)> weight) {
-    Value values = tile.load(codes, row, tile.firstValue, type.getDimSize(0));
+    Value values = codes.load(tile, row);
     for (size_t c = 0; c < sums.size(); ++c)
       sums[c] = tile.fma(tile.splat(weight(c), type), values, sums[c]);
   };

@@ -39,7 +39,7 @@ KernelImage sampleImage() {
   image.ptxIsa = 86;
   image.scheduleText = "strategy = simt";
   image.compiler = "decant 0.1.0";
-  image.layout = makeSlotLayout(spec, record);
+  image.layout = makeSlotLayout(spec, record, CodeOrder::Fragments);
   image.pad = PadPolicy::NonPositive;
   KernelEntry step;
   step.role = "step";
@@ -143,6 +143,7 @@ TEST(KernelImage, EveryFieldSurvives) {
   EXPECT_EQ(b.keyDim, a.keyDim);
   EXPECT_EQ(b.valueDim, a.valueDim);
   EXPECT_EQ(b.paddedKey, a.paddedKey);
+  EXPECT_EQ(b.codeOrder, a.codeOrder);
   EXPECT_EQ(b.paddedValue, a.paddedValue);
   EXPECT_EQ(b.window, a.window);
   EXPECT_EQ(b.compensators, a.compensators);

@@ -173,6 +173,19 @@ TEST(SlotLayout, KeyDimsArePaddedTo8AndValueDimsTo16) {
     }
 }
 
+TEST(SlotLayout, FragmentsPadKeysTo16) {
+  DecodeSpec spec = leapQuantInt8();
+  for (int dim : {16, 17, 24, 100, 128, 251}) {
+    spec.heads.keyDim = dim;
+    const SlotLayout layout = makeSlotLayout(
+        spec, {1, DecayShape::Scalar, DecayShape::None}, CodeOrder::Fragments);
+    EXPECT_EQ(layout.codeOrder, CodeOrder::Fragments);
+    EXPECT_EQ(layout.paddedKey, (dim + 15) / 16 * 16);
+    EXPECT_EQ(layout.codes.bytes(), layout.paddedKey * 128);
+    expectSound(layout);
+  }
+}
+
 TEST(SlotLayout, EveryWindowAndRecordShapeIsSound) {
   for (int length : {1, 2, 7, 16, 64})
     for (int compensators : {0, 1, 3, 16})

@@ -57,17 +57,19 @@ bool test::operator==(const AlignedBytes &a, const AlignedBytes &b) {
 }
 
 Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
-             Engine &engine)
+             Engine &engine, CodeOrder order)
     : spec(spec), placement(std::move(where)) {
   std::shared_ptr<Device> device = valueOf(engine.openDevice("cpu"));
-  if (kernels == Kernels::All) {
-    compiled = valueOf(engine.prepare(spec, device));
-  } else {
-    CompileOptions options;
-    options.target = valueOf(targetFor(*device));
-    compiled =
-        valueOf(Program::create(device, valueOf(engine.image(spec, options))));
-  }
+  CompileOptions options;
+  options.target = valueOf(targetFor(*device));
+  options.order = order;
+  KernelImage decode = valueOf(engine.image(spec, options));
+  options.kernels = KernelSet::Transfer;
+  compiled =
+      valueOf(kernels == Kernels::Decode
+                  ? Program::create(device, std::move(decode))
+                  : Program::create(device, std::move(decode),
+                                    valueOf(engine.image(spec, options))));
 
   const std::vector<int32_t> &slots = placement.slots;
   count = placement.slotCount;

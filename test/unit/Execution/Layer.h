@@ -53,7 +53,8 @@ private:
 class Layer {
 public:
   Layer(const DecodeSpec &spec, Placement placement,
-        Kernels kernels = Kernels::Decode, Engine &engine = sharedEngine());
+        Kernels kernels = Kernels::Decode, Engine &engine = sharedEngine(),
+        CodeOrder order = CodeOrder::Rows);
 
   const Program &program() const { return *compiled; }
   const SlotLayout &layout() const { return compiled->layout(); }

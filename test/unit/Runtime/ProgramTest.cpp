@@ -233,6 +233,11 @@ TEST(ProgramCreate, RefusesTransferImagesOfOtherSlots) {
   EXPECT_NE(refusal(decodeImage(8), transfer).find("region codes differs"),
             std::string::npos);
   transfer = transferImage(8);
+  transfer.layout.codeOrder = CodeOrder::Fragments;
+  EXPECT_NE(refusal(decodeImage(8), transfer)
+                .find("codes in the order fragments, and rows"),
+            std::string::npos);
+  transfer = transferImage(8);
   transfer.pad = PadPolicy::None;
   EXPECT_NE(refusal(decodeImage(8), transfer).find("pad policy"),
             std::string::npos);

@@ -1,0 +1,50 @@
+//===- CodeStore.h - where one code lies ------------------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// SlotLayout.h draws both orders of codes; these functions are the same drawing
+// as arithmetic, for hosts. A code is read and written one at a time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_CORE_CODESTORE_H
+#define DECANT_CORE_CODESTORE_H
+
+#include "decant/Core/SlotLayout.h"
+
+namespace decant {
+
+/// Bits `firstBit` .. `firstBit` + `bits` of every code, stored together.
+struct CodePlane {
+  int bits = 0, firstBit = 0;
+  int64_t offset = 0; // bytes from the start of the codes
+};
+/// The planes of the codes, lowest bits first. A code whose bits divide a byte
+/// or are whole bytes has one.
+std::vector<CodePlane> codePlanes(const SlotLayout &layout);
+
+/// Key tiles that follow one another in a lane's chunk, in fragment order.
+int tilesPerChunk(const SlotLayout &layout, int bits);
+
+/// A plane's part of one code: `bits` of the plane from bit `shift` of byte
+/// `byte` of the head on.
+struct CodePlace {
+  int64_t byte = 0;
+  int shift = 0;
+};
+CodePlace codePlace(const SlotLayout &layout, const CodePlane &plane, int key,
+                    int value);
+
+/// The code of one element; key and value may be padding.
+double loadCode(const SlotLayout &layout, const uint8_t *head, int key,
+                int value);
+/// Rounds as roundTo() does.
+void storeCode(const SlotLayout &layout, uint8_t *head, int key, int value,
+               double code);
+
+} // namespace decant
+
+#endif // DECANT_CORE_CODESTORE_H

@@ -1,0 +1,107 @@
+//===- CodeStore.cpp - where one code lies --------------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "decant/Core/CodeStore.h"
+
+#include "decant/Core/Numeric.h"
+
+using namespace decant;
+
+namespace {
+
+/// A tile is 16 values x 16 keys on 32 lanes of 8 codes.
+constexpr int kTile = 16, kHalfTile = 8;
+constexpr int kLanes = 32, kLaneCodes = 8;
+/// A lane loads up to 16 bytes at once.
+constexpr int kMaxChunkBytes = 16;
+
+/// How many codes of the plane lie before the one asked for.
+int64_t positionInRows(const SlotLayout &layout, int key, int value) {
+  return int64_t(key) * layout.paddedValue + value;
+}
+
+int64_t positionInFragments(const SlotLayout &layout, int bits, int key,
+                            int value) {
+  const int tiles = tilesPerChunk(layout, bits);
+  const int valueTile = value / kTile, keyTile = key / kTile;
+  const int lane = value % kHalfTile * 4 + key % kHalfTile / 2;
+  const int code =
+      key % 2 + (value % kTile / kHalfTile) * 2 + (key % kTile / kHalfTile) * 4;
+  const int chunksPerRow = layout.paddedKey / kTile / tiles;
+  const int64_t chunk =
+      (int64_t(valueTile) * chunksPerRow + keyTile / tiles) * kLanes + lane;
+  const int field = bits < 8 ? code / 2 + 4 * (code % 2) : code;
+  return (chunk * tiles + keyTile % tiles) * kLaneCodes + field;
+}
+
+} // namespace
+
+std::vector<CodePlane> decant::codePlanes(const SlotLayout &layout) {
+  const int64_t codes = layout.codes.count * layout.codes.width;
+  const int bits = elementBits(layout.codes.type);
+  if (bits % 3 != 0)
+    return {{bits, 0, 0}};
+  const int low = bits / 3 * 2; // 4 and 2, or 2 and 1
+  return {{low, 0, 0}, {bits - low, low, codes * low / 8}};
+}
+
+int decant::tilesPerChunk(const SlotLayout &layout, int bits) {
+  const int tiles = layout.paddedKey / kTile;
+  int chunk = 1;
+  while (2 * chunk * bits <= kMaxChunkBytes && tiles % (2 * chunk) == 0)
+    chunk *= 2;
+  return chunk;
+}
+
+CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
+                            int key, int value) {
+  const int64_t position =
+      layout.codeOrder == CodeOrder::Rows
+          ? positionInRows(layout, key, value)
+          : positionInFragments(layout, plane.bits, key, value);
+  const int64_t bit = position * plane.bits;
+  return {layout.codes.offset + plane.offset + bit / 8, int(bit % 8)};
+}
+
+double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
+                        int value) {
+  const ElementType type = layout.codes.type;
+  if (!isInteger(type))
+    return loadElement(
+        type, head + codePlace(layout, codePlanes(layout)[0], key, value).byte);
+  int stored = 0;
+  for (const CodePlane &plane : codePlanes(layout)) {
+    const CodePlace at = codePlace(layout, plane, key, value);
+    const int field = (head[at.byte] >> at.shift) & ((1 << plane.bits) - 1);
+    stored |= field << plane.firstBit;
+  }
+  const int sign = 1 << (elementBits(type) - 1);
+  return layout.codeOrder == CodeOrder::Fragments ? stored - sign
+                                                  : (stored ^ sign) - sign;
+}
+
+void decant::storeCode(const SlotLayout &layout, uint8_t *head, int key,
+                       int value, double code) {
+  const ElementType type = layout.codes.type;
+  if (!isInteger(type)) {
+    storeElement(type, code,
+                 head +
+                     codePlace(layout, codePlanes(layout)[0], key, value).byte);
+    return;
+  }
+  int stored = toCode(type, code);
+  if (layout.codeOrder == CodeOrder::Fragments)
+    stored += 1 << (elementBits(type) - 1);
+  for (const CodePlane &plane : codePlanes(layout)) {
+    const CodePlace at = codePlace(layout, plane, key, value);
+    const int mask = (1 << plane.bits) - 1;
+    const int field = (stored >> plane.firstBit) & mask;
+    uint8_t &byte = head[at.byte];
+    byte = uint8_t((byte & ~(mask << at.shift)) | field << at.shift);
+  }
+}

@@ -1,0 +1,63 @@
+//===- CodeRows.h - the stored codes of a key row, as numbers ---*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A simt lane sees the codes as the rows and columns of its tile, whatever
+// their order and their bits. Rows of whole bytes are one load; rows of less
+// are one load per plane and shuffles; fragments are gathered code by code,
+// which is slow and lets every kernel, host and transfer read every slot.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TRANSFORMS_TILING_CODEROWS_H
+#define DECANT_TRANSFORMS_TILING_CODEROWS_H
+
+#include "LaneTile.h"
+
+#include "decant/Core/CodeStore.h"
+
+namespace decant {
+
+class CodeRows {
+public:
+  /// `pool` is the slots' memory, `offset` the head's first byte.
+  CodeRows(LaneTile &tile, mlir::Value pool, mlir::Value offset);
+
+  /// The lane's columns of key row `row`, as f32.
+  mlir::Value load(LaneTile &tile, mlir::Value row) const;
+  /// Stores them; integer codes have been rounded and clamped.
+  void store(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
+
+private:
+  struct Plane {
+    CodePlane place;
+    View view; // [key, value] where rows are whole bytes, else [1, elements]
+  };
+  /// `count` codes of consecutive values, in fragment order: a code's element
+  /// (or byte), its first bit in it, and the elements to the next code.
+  struct Run {
+    mlir::Value first, shift; // no shift where a code is an element
+    int64_t stride, count;
+  };
+
+  bool isPlain() const;
+  llvm::SmallVector<Run> runs(LaneTile &tile, const Plane &plane,
+                              mlir::Value row) const;
+  mlir::Value gather(LaneTile &tile, const Plane &plane, mlir::Value row) const;
+  void scatter(LaneTile &tile, const Plane &plane, mlir::Value row,
+               mlir::Value fields) const;
+  mlir::Value unpack(LaneTile &tile, const Plane &plane, mlir::Value row) const;
+  void pack(LaneTile &tile, const Plane &plane, mlir::Value row,
+            mlir::Value fields) const;
+
+  CodeOrder order;
+  ElementType type;
+  llvm::SmallVector<Plane, 2> planes;
+};
+
+} // namespace decant
+
+#endif // DECANT_TRANSFORMS_TILING_CODEROWS_H

@@ -1,0 +1,158 @@
+//===- CodeStoreTest.cpp - where one code lies ----------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The fragment order is enumerated here from the lanes' side, as a tensor-core
+// kernel loads it: value tile, chunk of key tiles, lane, tile, code.
+//
+//===----------------------------------------------------------------------===//
+#include "decant/Core/CodeStore.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+
+namespace decant {
+namespace {
+
+SlotLayout layoutOf(ElementType codes, int keyDim, int valueDim,
+                    CodeOrder order) {
+  DecodeSpec spec;
+  spec.name = "codes";
+  spec.rule = {"r", "decant.rule @r"};
+  spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
+  spec.state.codes = codes;
+  if (isInteger(codes))
+    spec.state.scales = {{Axis::Key, ScaleFit::AbsMax, ElementType::F32}};
+  return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None}, order);
+}
+
+struct Case {
+  ElementType type;
+  int keyDim, valueDim;
+  std::vector<int> tilesPerChunk; // of each plane, worked out by hand
+};
+void PrintTo(const Case &c, std::ostream *out) {
+  *out << toString(c.type) << " " << c.keyDim << " x " << c.valueDim;
+}
+
+class Fragments : public testing::TestWithParam<Case> {};
+
+TEST_P(Fragments, AreWhatLanesLoad) {
+  const Case &c = GetParam();
+  const SlotLayout layout =
+      layoutOf(c.type, c.keyDim, c.valueDim, CodeOrder::Fragments);
+  const std::vector<CodePlane> planes = codePlanes(layout);
+  ASSERT_EQ(planes.size(), c.tilesPerChunk.size());
+  // (value, key) of codes e = 0 .. 7 of lane 4 g + t, as offsets from (g, 2t).
+  const int values[8] = {0, 0, 8, 8, 0, 0, 8, 8};
+  const int keys[8] = {0, 1, 0, 1, 8, 9, 8, 9};
+  const int fieldOf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+  std::set<std::pair<int64_t, int>> seen;
+  int64_t planeStart = layout.codes.offset;
+  for (size_t p = 0; p < planes.size(); ++p) {
+    const int bits = planes[p].bits, tiles = c.tilesPerChunk[p];
+    EXPECT_EQ(tilesPerChunk(layout, bits), tiles);
+    int64_t byte = planeStart; // goes on by one load after the other
+    for (int m = 0; m < layout.paddedValue / 16; ++m)
+      for (int chunk = 0; chunk < layout.paddedKey / 16 / tiles; ++chunk)
+        for (int lane = 0; lane < 32; ++lane)
+          for (int tile = 0; tile < tiles; ++tile, byte += bits)
+            for (int e = 0; e < 8; ++e) {
+              const int value = 16 * m + lane / 4 + values[e];
+              const int key =
+                  16 * (chunk * tiles + tile) + 2 * (lane % 4) + keys[e];
+              const int bit = bits * (bits < 8 ? fieldOf[e] : e);
+              const CodePlace at = codePlace(layout, planes[p], key, value);
+              ASSERT_EQ(at.byte, byte + bit / 8) << key << " " << value;
+              ASSERT_EQ(at.shift, bit % 8) << key << " " << value;
+              ASSERT_TRUE(seen.insert({at.byte, at.shift}).second);
+            }
+    planeStart = byte;
+  }
+  EXPECT_EQ(planeStart, layout.codes.offset + layout.codes.bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Fragments,
+    testing::Values(Case{ElementType::F32, 128, 128, {1}},
+                    Case{ElementType::BF16, 128, 128, {1}},
+                    Case{ElementType::F16, 48, 64, {1}},
+                    Case{ElementType::I8, 128, 128, {2}},
+                    Case{ElementType::I8, 48, 64, {1}},
+                    Case{ElementType::I8, 96, 80, {2}},
+                    Case{ElementType::I8, 256, 128, {2}},
+                    Case{ElementType::I8, 17, 31, {2}},
+                    Case{ElementType::I4, 128, 128, {4}},
+                    Case{ElementType::I4, 96, 80, {2}},
+                    Case{ElementType::I2, 128, 128, {8}},
+                    Case{ElementType::I2, 256, 128, {8}},
+                    Case{ElementType::I6, 128, 128, {4, 8}},
+                    Case{ElementType::I3, 256, 128, {8, 16}}));
+
+using Stored = std::tuple<ElementType, CodeOrder>;
+class Codes : public testing::TestWithParam<Stored> {};
+
+// Every code comes back where it was put, whatever is written beside it.
+TEST_P(Codes, ComeBack) {
+  const auto [type, order] = GetParam();
+  const SlotLayout layout = layoutOf(type, 48, 32, order);
+  std::vector<uint8_t> head(layout.headBytes, 0xA5);
+  auto codeOf = [&, type = type](int key, int value) {
+    const int n = key * 31 + value * 17;
+    return isInteger(type) ? double(n % (2 * maxCode(type) + 1) - maxCode(type))
+                           : n % 128 / 16.0;
+  };
+  for (int key = 0; key < layout.paddedKey; ++key)
+    for (int value = 0; value < layout.paddedValue; ++value)
+      storeCode(layout, head.data(), key, value, codeOf(key, value));
+  for (int key = 0; key < layout.paddedKey; ++key)
+    for (int value = 0; value < layout.paddedValue; ++value)
+      ASSERT_EQ(loadCode(layout, head.data(), key, value), codeOf(key, value))
+          << key << " " << value;
+  for (int64_t i = layout.codes.bytes(); i < layout.headBytes; ++i)
+    ASSERT_EQ(head[i], 0xA5) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Codes,
+    testing::Combine(testing::Values(ElementType::F32, ElementType::F16,
+                                     ElementType::BF16, ElementType::I8,
+                                     ElementType::I6, ElementType::I4,
+                                     ElementType::I3, ElementType::I2),
+                     testing::Values(CodeOrder::Rows, CodeOrder::Fragments)));
+
+TEST(CodeStore, RowsByHand) {
+  SlotLayout layout = layoutOf(ElementType::I4, 16, 16, CodeOrder::Rows);
+  std::vector<uint8_t> head(layout.headBytes, 0);
+  storeCode(layout, head.data(), 1, 2, -3); // byte 8 + 1, lower half
+  storeCode(layout, head.data(), 1, 3, 7);
+  EXPECT_EQ(head[9], 0x7D); // 7, and 16 - 3
+  EXPECT_EQ(loadCode(layout, head.data(), 1, 2), -3);
+
+  layout = layoutOf(ElementType::I6, 16, 16, CodeOrder::Rows);
+  head.assign(layout.headBytes, 0);
+  storeCode(layout, head.data(), 0, 1, -19); // 64 - 19 = 45 = 0b10'1101
+  EXPECT_EQ(head[0], 0xD0);
+  EXPECT_EQ(head[16 * 16 / 2], 0b1000);
+}
+
+TEST(CodeStore, FragmentsByHand) {
+  const SlotLayout layout =
+      layoutOf(ElementType::I8, 32, 16, CodeOrder::Fragments);
+  std::vector<uint8_t> head(layout.headBytes, 0);
+  // All-zero bytes are the lowest code, under scales of zero.
+  EXPECT_EQ(loadCode(layout, head.data(), 0, 0), -128);
+  // Value 9 is g = 1 of the upper half, key 16 + 13 is t = 2 of the upper half,
+  // odd: lane 6 of tile 1, code 2 + 4 + 1.
+  storeCode(layout, head.data(), 29, 9, 5);
+  EXPECT_EQ(head[6 * 16 + 8 + 7], 128 + 5);
+}
+
+} // namespace
+} // namespace decant
