@@ -83,11 +83,21 @@ private:
       std::chrono::steady_clock::now();
 };
 
+/// Fragments where tensor cores serve the spec: windows, whose steps only read
+/// the codes, and codes that a fold rounds with scales.
+CodeOrder defaultOrder(const DecodeSpec &spec, const RecordShape &record,
+                       const TargetInfo &target) {
+  const SlotLayout layout = makeSlotLayout(spec, record, CodeOrder::Fragments);
+  const bool suits = layout.window > 1 || isInteger(layout.codes.type);
+  return suits && mmaSchedule(layout, target) ? CodeOrder::Fragments
+                                              : CodeOrder::Rows;
+}
+
 /// Runs the pipeline from `rule` on, one stage at a time, up to `last`.
 /// `atStage`, when given, sees the module after each stage.
 Expected<OwningOpRef<ModuleOp>>
-runStages(const DecodeSpec &spec, const CompileOptions &options,
-          Session &session, Stage last, CompileTimes *times,
+runStages(const DecodeSpec &spec, CompileOptions options, Session &session,
+          Stage last, CompileTimes *times,
           llvm::function_ref<void(Stage, ModuleOp)> atStage) {
   StopWatch watch;
   OwningOpRef<ModuleOp> module =
@@ -104,6 +114,10 @@ runStages(const DecodeSpec &spec, const CompileOptions &options,
   for (Stage stage : allStages()) {
     if (stage <= Stage::Rule || stage > last || stage == Stage::Image)
       continue;
+    // The bytes of a slot follow from what a token adds to it.
+    if (stage == Stage::Formatted && !options.order && !options.schedule)
+      options.order =
+          defaultOrder(spec, recordShapeOf(*module), options.target);
     PassManager manager(&session.context);
     buildPipeline(manager, options, Stage(int(stage) - 1), stage);
 #ifdef NDEBUG

@@ -107,14 +107,19 @@ void requireBlockSize(LLVM::LLVMFuncOp function) {
   if (!size)
     return;
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+  auto minimum = [&](int64_t blocks) {
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      Builder(function.getContext()).getI32IntegerAttr(blocks));
+  };
+  if (auto blocks = function->getAttrOfType<IntegerAttr>("blocks_per_sm"))
+    return minimum(blocks.getInt());
   // Left to itself, ptxas aims at several blocks per SM and may spill for it.
   // That is wrong for kernels with shared memory, which fold windows and need
   // most of a lane's registers, and for the uneven blocks of uncommon dims.
   auto shared = function->getAttrOfType<IntegerAttr>("dynamic_shared_bytes");
   const bool folds = shared && shared.getInt() > 0;
   if (folds || !llvm::isPowerOf2_32(size[0]))
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      Builder(function.getContext()).getI32IntegerAttr(1));
+    minimum(1);
 }
 
 /// Everything to llvm and nvvm in one conversion. Upstream's passes are not

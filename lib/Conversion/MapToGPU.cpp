@@ -18,6 +18,8 @@
 #include "WarpOps.h"
 #include "decant/Compiler/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 namespace decant {
 #define GEN_PASS_DEF_MAPTOGPU
 #include "decant/Compiler/Passes.h.inc"
@@ -115,6 +117,8 @@ private:
     function.setKnownBlockSizeAttr(
         b.getDenseI32ArrayAttr({int32_t(lanes.threads()), 1, 1}));
     function->setAttr("dynamic_shared_bytes", b.getI64IntegerAttr(plan.bytes));
+    if (Attribute blocks = source->getAttr("blocks_per_sm"))
+      function->setAttr("blocks_per_sm", blocks);
     mapping.map(body.getArguments(), function.getArguments());
     b.setInsertionPointToStart(&function.getBody().front());
 
@@ -139,6 +143,8 @@ private:
       mapping.map(block.getHead(), arith::RemUIOp::create(b, id, heads));
     } else if (auto lane = dyn_cast<LaneOp>(op)) {
       mapping.map(lane.getResult(), laneIds[int(lane.getAxis().getAxis())]);
+    } else if (auto lane = dyn_cast<FreshLaneOp>(op)) {
+      mapping.map(lane.getResult(), freshLane(lane.getAxis().getAxis()));
     } else if (isa<BarrierOp>(op)) {
       gpu::BarrierOp::create(b);
     } else if (auto scratch = dyn_cast<ScratchOp>(op)) {
@@ -154,6 +160,22 @@ private:
       return false;
     }
     return true;
+  }
+
+  /// A read of the register that no pass may merge with another.
+  Value freshLane(VectorAxis axis) {
+    auto assembly = LLVM::InlineAsmOp::create(
+        b, b.getI32Type(), ValueRange{}, "mov.u32 $0, %tid.x;", "=r",
+        /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::tailcallkind::TailCallKind::None,
+        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+        ArrayAttr());
+    Value thread =
+        arith::IndexCastUIOp::create(b, b.getIndexType(), assembly.getRes());
+    Value count = index(lanes.key);
+    return axis == VectorAxis::Key
+               ? arith::RemUIOp::create(b, thread, count).getResult()
+               : arith::DivUIOp::create(b, thread, count).getResult();
   }
 
   Value view(MemRefType type, int64_t offset) {

@@ -59,12 +59,82 @@ const char *decant::toString(RowLoop loop) {
   return loop == RowLoop::Unrolled ? "unrolled" : "rolled";
 }
 
+namespace {
+
+/// Keys of one lane when 32 lanes share the axis: a power of two.
+int mmaKeysPerLane(const SlotLayout &layout) {
+  int keys = 1;
+  while (keys * kWarp < layout.paddedKey)
+    keys *= 2;
+  return keys;
+}
+
+/// Many blocks keep many loads in flight; a thread needs about 48 registers
+/// and those of the codes that it has in flight itself.
+int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
+  constexpr int kRegistersOfSm = 65536, kRegisters = 48, kMostForCodes = 64;
+  const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
+                    elementBits(layout.codes.type) / 32;
+  const int registers = kRegisters + std::min(codes, kMostForCodes);
+  return std::max(1, kRegistersOfSm / (schedule.threads() * registers));
+}
+
+/// What keeps strategy mma from `layout` whatever the schedule's numbers are.
+std::string whyNoTiles(const SlotLayout &layout) {
+  if (layout.codeOrder != CodeOrder::Fragments)
+    return "strategy mma needs codes in the order of fragments";
+  const ElementType codes = layout.codes.type;
+  const bool oneWord = codes == ElementType::F16 ||
+                       codes == ElementType::BF16 || codes == ElementType::I8 ||
+                       codes == ElementType::I4 || codes == ElementType::I2;
+  if (!oneWord)
+    return fmt::format("strategy mma has no fragments of {} codes",
+                       toString(codes));
+  if (layout.record.valueDecay != DecayShape::None)
+    return "strategy mma has no decays along the value axis";
+  if (layout.window > 1 && layout.recordKeys.type != ElementType::F16)
+    return fmt::format("strategy mma needs records of f16; they are {}",
+                       toString(layout.recordKeys.type));
+  return {};
+}
+
+std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout) {
+  if (std::string why = whyNoTiles(layout); !why.empty())
+    return why;
+  if (schedule.keyLanes != kWarp ||
+      schedule.keysPerLane != mmaKeysPerLane(layout))
+    return fmt::format("key_lanes x keys_per_lane is {} x {}; strategy mma "
+                       "needs {} x {}",
+                       schedule.keyLanes, schedule.keysPerLane, kWarp,
+                       mmaKeysPerLane(layout));
+  const int values = schedule.valuesPerLane;
+  if (values != 16 && values != 32 && values != 64)
+    return fmt::format("values_per_lane is {}; a warp of strategy mma owns 16, "
+                       "32 or 64 values",
+                       values);
+  if (schedule.valueLanes * values != layout.paddedValue)
+    return fmt::format("value_lanes x values_per_lane is {}; the padded value "
+                       "dim is {}",
+                       schedule.valueLanes * values, layout.paddedValue);
+  return {};
+}
+
+} // namespace
+
 Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                      const TargetInfo &target) {
   auto refuse = [&](const std::string &why) {
     return Status::invalid(
         fmt::format("schedule <{}>: {}", toString(schedule), why));
   };
+  if (schedule.threads() > target.maxThreads)
+    return refuse(fmt::format("{} threads; {} allows {} per block",
+                              schedule.threads(), target.name,
+                              target.maxThreads));
+  if (schedule.strategy == Strategy::Mma) {
+    const std::string why = whyNotMma(schedule, layout);
+    return why.empty() ? Status() : refuse(why);
+  }
   if (!isPowerOfTwo(schedule.keyLanes) || schedule.keyLanes > kWarp)
     return refuse(fmt::format("key_lanes is {}; a power of two up to {} is "
                               "needed, since key lanes share a warp",
@@ -95,10 +165,6 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                               "bytes in fragments",
                               schedule.keysPerLane,
                               toString(layout.codes.type)));
-  if (schedule.threads() > target.maxThreads)
-    return refuse(fmt::format("{} threads; {} allows {} per block",
-                              schedule.threads(), target.name,
-                              target.maxThreads));
   return {};
 }
 
@@ -139,6 +205,26 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   return schedule;
 }
 
+std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
+                                            const TargetInfo &target) {
+  if (target.kind == TargetKind::Cpu || !whyNoTiles(layout).empty())
+    return std::nullopt;
+  Schedule schedule;
+  schedule.strategy = Strategy::Mma;
+  schedule.keyLanes = kWarp;
+  schedule.keysPerLane = mmaKeysPerLane(layout);
+  schedule.rows = RowLoop::Unrolled;
+  schedule.boundary = layout.window > 1 ? Boundary::Step : Boundary::Apart;
+  for (int values : {32, 16, 64}) {
+    schedule.valuesPerLane = values;
+    schedule.valueLanes = layout.paddedValue / values;
+    schedule.blocksPerSm = mmaBlocksPerSm(schedule, layout);
+    if (check(schedule, layout, target).ok())
+      return schedule;
+  }
+  return std::nullopt;
+}
+
 std::string decant::toString(const Schedule &schedule) {
   return fmt::format("strategy = {}, key_lanes = {}, value_lanes = {}, "
                      "keys_per_lane = {}, values_per_lane = {}, rows = {}, "
@@ -174,9 +260,9 @@ public:
   Status number(const char *name, int least, int &out) {
     const std::string word = take(name);
     const bool digits = !word.empty() && word.size() < 6 &&
-                        std::all_of(word.begin(), word.end(), [](char c) {
-                          return c >= '0' && c <= '9';
-                        });
+                        std::all_of(
+                            word.begin(), word.end(),
+                            [](char c) { return c >= '0' && c <= '9'; });
     if (!digits || std::stoi(word) < least)
       return Status::invalid(
           fmt::format("schedule.{}: '{}'; a whole number of at least {} is "

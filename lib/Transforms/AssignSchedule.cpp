@@ -44,15 +44,17 @@ struct AssignSchedulePass
     const SlotLayout layout = fromAttr(*kernel.getLayout());
     DECANT_ASSIGN(TargetInfo target,
                   lookupTarget(kernel.getTarget()->getName().str()));
+    // Tensor cores make steps and folds; a transfer is a copy.
+    const StringRef name = kernel.getSymName();
+    const bool isTransfer =
+        name.starts_with("pack") || name.starts_with("unpack");
     Schedule chosen = defaultSchedule(layout, target);
     if (!schedule.empty()) {
       DECANT_ASSIGN(const Schedule asked, parseSchedule(schedule));
-      // Tensor cores make steps and folds; a transfer is a copy.
-      const StringRef name = kernel.getSymName();
-      const bool isTransfer =
-          name.starts_with("pack") || name.starts_with("unpack");
       if (!(isTransfer && asked.strategy == Strategy::Mma))
         chosen = asked;
+    } else if (!isTransfer) {
+      chosen = mmaSchedule(layout, target).value_or(chosen);
     }
     DECANT_TRY(check(chosen, layout, target));
     kernel.setScheduleAttr(toAttr(&getContext(), chosen));

@@ -229,16 +229,16 @@ private:
       mapping.map(from, to);
     OpBuilder body = OpBuilder::atBlockEnd(&block);
     Value window = block.getArgument(0);
-    if (length > 1)
-      MakeRoomOp::create(body, loc, window);
     SymbolicState state =
         RuleWalk(body, mapping, window).run(rule, rule.getArgument(0));
-    if (length > 1)
+    if (length > 1) {
       AppendOp::create(body, loc, window, state.keyDecay, state.valueDecay,
                        state.keys, state.values);
-    else
+      MakeRoomOp::create(body, loc, window);
+    } else {
       FoldOp::create(body, loc, window, state.keyDecay, state.valueDecay,
                      state.keys, state.values);
+    }
     auto yield = cast<YieldOp>(rule.getTerminator());
     ReturnOp::create(body, loc, mapping.lookup(yield.getOutput()));
     shareReads(block);

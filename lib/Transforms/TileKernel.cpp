@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Tiling/MmaHead.h"
 #include "Tiling/WindowTile.h"
 #include "decant/Compiler/Passes.h"
 
@@ -43,6 +44,9 @@ public:
         b, source.getSymName(), source.getArgNames(), HeadsAttr(), InputsAttr(),
         FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
         b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}));
+    if (schedule.blocksPerSm > 0)
+      kernel->setAttr("blocks_per_sm",
+                      b.getI64IntegerAttr(schedule.blocksPerSm));
     Block &from = source.getBody().front();
     Block *to = b.createBlock(&kernel.getBody());
     for (BlockArgument argument : from.getArguments())
@@ -65,8 +69,7 @@ private:
 
   LogicalResult tileOp(Operation *op) {
     if (auto slot = dyn_cast<SlotOp>(op)) {
-      heads.try_emplace(slot.getResult(), *tile, lookup(slot.getPool()),
-                        lookup(slot.getOffset()));
+      tileSlot(slot);
     } else if (auto load = dyn_cast<LoadOp>(op)) {
       mapping.map(load.getResult(), tileLoad(load));
     } else if (auto store = dyn_cast<StoreOp>(op)) {
@@ -86,13 +89,16 @@ private:
       SmallVector<Value> vectors;
       for (Value vector : read.getVectors())
         vectors.push_back(lookup(vector));
-      mapping.map(
-          read.getResults(),
-          ValueRange(tileWindowRead(*tile, head(read.getStored()), vectors)));
+      mapping.map(read.getResults(),
+                  ValueRange(mma ? mma->read(vectors)
+                                 : tileWindowRead(*tile, head(read.getStored()),
+                                                  vectors)));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
-      tileAppend(*tile, head(append.getStored()), updateOf(append));
+      const StoredHead &to = head(append.getStored());
+      tileAppend(*tile, to, mma ? mma->window() : to.start(*tile),
+                 updateOf(append));
     } else if (auto fold = dyn_cast<FoldOp>(op)) {
-      tileFold(*tile, head(fold.getStored()), updateOf(fold));
+      tileFoldOp(head(fold.getStored()), updateOf(fold));
     } else if (auto room = dyn_cast<MakeRoomOp>(op)) {
       tileMakeRoom(head(room.getStored()));
     } else if (auto fill = dyn_cast<FillOp>(op)) {
@@ -272,15 +278,52 @@ private:
     });
   }
 
+  /// A read needs everything that the head holds: its loads go out first.
+  void tileSlot(SlotOp slot) {
+    auto [entry, isNew] =
+        heads.try_emplace(slot.getResult(), *tile, lookup(slot.getPool()),
+                          lookup(slot.getOffset()));
+    if (schedule.strategy != Strategy::Mma)
+      return;
+    MmaUse use;
+    source.walk([&](Operation *op) {
+      if (auto read = dyn_cast<WindowReadOp>(op))
+        use.vectors = std::max<int>(use.vectors, read.getVectors().size());
+      use.folds |= isa<FoldOp>(op);
+    });
+    shared = allocateShared(*tile);
+    mma.emplace(*tile, entry->second, shared, use);
+    if (use.vectors > 0)
+      mma->load();
+  }
+
+  void tileFoldOp(const StoredHead &head, const TokenUpdate &update) {
+    if (!mma)
+      return tileFold(*tile, head, update);
+    if (!mma->isLoaded()) // a commit, which reads nothing else
+      mma->load();
+    mma->fold(update);
+    if (layout.window == 1)
+      head.addToken(*tile);
+  }
+
   void tileMakeRoom(const StoredHead &head) {
     if (schedule.boundary == Boundary::Apart)
       return;
+    tile->barrier(); // the token's records are there
     Value full =
         arith::CmpIOp::create(b, arith::CmpIPredicate::uge, head.fill(*tile),
                               tile->index(layout.window));
     tile->ifTrue(full, [&] {
-      tileFold(*tile, head, {});
-      tile->barrier(); // what follows reads the new checkpoint
+      if (!mma)
+        return tileFold(*tile, head, {});
+      // Rare, and in need of the registers that its addresses would occupy
+      // throughout the step.
+      LaneTile again(b, layout, schedule, target, Coordinates::Fresh);
+      const StoredHead stored(again, head.pool, head.offset);
+      MmaHead fold(again, stored, shared, {/*vectors=*/0, /*folds=*/true});
+      fold.load();
+      fold.fold({});
     });
   }
 
@@ -306,6 +349,8 @@ private:
   IRMapping mapping;
   LaneTile *tile = nullptr;
   llvm::MapVector<Value, StoredHead> heads;
+  Value shared; // memory of mma's panels
+  std::optional<MmaHead> mma;
 };
 
 struct TileKernelPass : public decant::impl::TileKernelBase<TileKernelPass> {

@@ -36,6 +36,8 @@
 #include "decant/Core/SlotLayout.h"
 #include "decant/Core/TargetInfo.h"
 
+#include <optional>
+
 namespace decant {
 
 enum class Strategy { Simt, Mma };
@@ -76,6 +78,10 @@ int defaultKeyLanes(const SlotLayout &layout);
 
 /// The schedule that is used without a tuner.
 Schedule defaultSchedule(const SlotLayout &layout, const TargetInfo &target);
+
+/// The tensor-core schedule, where the layout and the target have one.
+std::optional<Schedule> mmaSchedule(const SlotLayout &layout,
+                                    const TargetInfo &target);
 
 /// "strategy = simt, key_lanes = 16, ..."; parse() reads it back.
 std::string toString(const Schedule &schedule);

@@ -12,9 +12,8 @@ using namespace mlir;
 using namespace decant;
 
 void decant::tileAppend(LaneTile &tile, const StoredHead &head,
-                        const TokenUpdate &update) {
+                        const WindowStart &window, const TokenUpdate &update) {
   const RecordShape &shape = tile.layout.record;
-  const WindowStart window = head.start(tile);
   // Other lanes may still be reading the total decay and the cursor.
   tile.barrier();
   Value room =

@@ -24,46 +24,8 @@ using namespace decant;
 
 namespace {
 
-constexpr double kPivotFloor = 1e-6;
-
 Value constantI32(LaneTile &tile, VectorType type, int32_t value) {
   return arith::ConstantOp::create(tile.b, DenseElementsAttr::get(type, value));
-}
-
-/// The start: a hash of (value index, column), uniform in [-1, 1). The float64
-/// reference computes the same numbers (Reference/Compensator.h).
-Value startColumn(LaneTile &tile, Value column) {
-  ImplicitLocOpBuilder &b = tile.b;
-  const int64_t width = tile.schedule.valuesPerLane;
-  auto type = VectorType::get({width}, b.getI32Type());
-  auto spread = [&](Value index) -> Value {
-    return vector::BroadcastOp::create(
-        b, type, arith::IndexCastOp::create(b, b.getI32Type(), index));
-  };
-  SmallVector<int32_t> offsets(width);
-  for (int64_t i = 0; i < width; ++i)
-    offsets[i] = i;
-  Value steps = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef(offsets)));
-  Value v = arith::AddIOp::create(b, spread(tile.firstValue), steps);
-  Value x = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, v, constantI32(tile, type, 16)),
-      spread(column));
-  auto multiply = [&](uint32_t factor) {
-    x = arith::MulIOp::create(b, x, constantI32(tile, type, int32_t(factor)));
-  };
-  auto mix = [&](int shift) {
-    x = arith::XOrIOp::create(
-        b, x, arith::ShRUIOp::create(b, x, constantI32(tile, type, shift)));
-  };
-  multiply(0x9E3779B9u);
-  mix(16);
-  multiply(0x85EBCA6Bu);
-  mix(13);
-  multiply(0xC2B2AE35u);
-  mix(16);
-  Value real = arith::SIToFPOp::create(b, tile.valueType(), x);
-  return tile.scale(real, tile.f32(0x1p-31));
 }
 
 class CompensatorFit {
@@ -81,9 +43,10 @@ public:
                 Value isFirst = arith::CmpIOp::create(
                     tile.b, arith::CmpIPredicate::eq, round, tile.index(0));
                 tile.ifTrue(isFirst, [&] {
-                  orthonormalise(VectorAxis::Key, rows.termKeys);
+                  orthonormalise(tile, VectorAxis::Key, rows.termKeys, count);
                   valuesFromKeys();
-                  orthonormalise(VectorAxis::Value, rows.termValues);
+                  orthonormalise(tile, VectorAxis::Value, rows.termValues,
+                                 count);
                 });
                 return {};
               });
@@ -187,46 +150,6 @@ private:
     tile.barrier();
   }
 
-  /// Gram-Schmidt, each projection done twice: once leaves rounding errors of
-  /// the size of what was removed.
-  void orthonormalise(VectorAxis axis, const View &columns) {
-    auto column = [&](Value term) {
-      return tile.loadAlong(axis, columns, term);
-    };
-    Value trace = tile.loop(tile.index(0), tile.index(count), 1, {tile.f32(0)},
-                            [&](Value term, ValueRange sum) {
-                              Value x = column(term);
-                              return SmallVector<Value>{
-                                  tile.add(sum[0], tile.dot(x, x, axis))};
-                            })[0];
-    Value floor = tile.mul(trace, tile.f32(kPivotFloor / count));
-    forTerms(count, [&](Value term) {
-      Value x = column(term);
-      for (int pass = 0; pass < 2; ++pass)
-        x = tile.loop(
-            tile.index(0), term, 1, {x}, [&](Value other, ValueRange carried) {
-              Value y = column(other);
-              Value share =
-                  arith::NegFOp::create(tile.b, tile.dot(carried[0], y, axis));
-              return SmallVector<Value>{tile.fma(
-                  tile.splat(share, tile.vectorOf(axis)), y, carried[0])};
-            })[0];
-      Value norm = tile.dot(x, x, axis);
-      Value alive =
-          arith::CmpFOp::create(tile.b, arith::CmpFPredicate::OGT, norm, floor);
-      Value inverse = math::RsqrtOp::create(tile.b, norm);
-      Value factor =
-          arith::SelectOp::create(tile.b, alive, inverse, tile.f32(0));
-      // A dead direction may hold infinities: select zeros, do not multiply.
-      Value unit = tile.scale(x, factor);
-      Value kept = arith::SelectOp::create(tile.b, alive, unit,
-                                           tile.zeros(tile.vectorOf(axis)));
-      tile.barrier(); // the lanes of a column have read it
-      tile.storeAlong(axis, columns, term, kept);
-      tile.barrier();
-    });
-  }
-
   /// The terms as f16 will hold them, the keys negated: rows with them are the
   /// residual.
   void roundTerms() {
@@ -250,6 +173,85 @@ private:
 };
 
 } // namespace
+
+// A hash of (value index, column), uniform in [-1, 1). The float64 reference
+// computes the same numbers (Reference/Compensator.h).
+Value decant::startColumn(LaneTile &tile, Value column) {
+  ImplicitLocOpBuilder &b = tile.b;
+  const int64_t width = tile.valueType().getDimSize(0);
+  auto type = VectorType::get({width}, b.getI32Type());
+  auto spread = [&](Value index) -> Value {
+    return vector::BroadcastOp::create(
+        b, type, arith::IndexCastOp::create(b, b.getI32Type(), index));
+  };
+  SmallVector<int32_t> offsets(width);
+  for (int64_t i = 0; i < width; ++i)
+    offsets[i] = i;
+  Value steps = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, ArrayRef(offsets)));
+  Value v = arith::AddIOp::create(b, spread(tile.firstValue), steps);
+  Value x = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, v, constantI32(tile, type, 16)),
+      spread(column));
+  auto multiply = [&](uint32_t factor) {
+    x = arith::MulIOp::create(b, x, constantI32(tile, type, int32_t(factor)));
+  };
+  auto mix = [&](int shift) {
+    x = arith::XOrIOp::create(
+        b, x, arith::ShRUIOp::create(b, x, constantI32(tile, type, shift)));
+  };
+  multiply(0x9E3779B9u);
+  mix(16);
+  multiply(0x85EBCA6Bu);
+  mix(13);
+  multiply(0xC2B2AE35u);
+  mix(16);
+  Value real = arith::SIToFPOp::create(b, tile.valueType(), x);
+  return tile.scale(real, tile.f32(0x1p-31));
+}
+
+/// Gram-Schmidt, each projection done twice: once leaves rounding errors of
+/// the size of what was removed.
+void decant::orthonormalise(LaneTile &tile, VectorAxis axis,
+                            const View &columns, int count) {
+  auto column = [&](Value term) { return tile.loadAlong(axis, columns, term); };
+  Value trace = tile.loop(tile.index(0), tile.index(count), 1, {tile.f32(0)},
+                          [&](Value term, ValueRange sum) {
+                            Value x = column(term);
+                            return SmallVector<Value>{
+                                tile.add(sum[0], tile.dot(x, x, axis))};
+                          })[0];
+  Value floor = tile.mul(trace, tile.f32(kPivotFloor / count));
+  tile.loop(tile.index(0), tile.index(count), 1, {},
+            [&](Value term, ValueRange) -> SmallVector<Value> {
+              Value x = column(term);
+              for (int pass = 0; pass < 2; ++pass)
+                x = tile.loop(tile.index(0), term, 1, {x},
+                              [&](Value other, ValueRange carried) {
+                                Value y = column(other);
+                                Value share = arith::NegFOp::create(
+                                    tile.b, tile.dot(carried[0], y, axis));
+                                return SmallVector<Value>{tile.fma(
+                                    tile.splat(share, tile.vectorOf(axis)), y,
+                                    carried[0])};
+                              })[0];
+              Value norm = tile.dot(x, x, axis);
+              Value alive = arith::CmpFOp::create(
+                  tile.b, arith::CmpFPredicate::OGT, norm, floor);
+              Value inverse = math::RsqrtOp::create(tile.b, norm);
+              Value factor =
+                  arith::SelectOp::create(tile.b, alive, inverse, tile.f32(0));
+              // A dead direction may hold infinities: select zeros, do not
+              // multiply.
+              Value unit = tile.scale(x, factor);
+              Value kept = arith::SelectOp::create(
+                  tile.b, alive, unit, tile.zeros(tile.vectorOf(axis)));
+              tile.barrier(); // the lanes of a column have read it
+              tile.storeAlong(axis, columns, term, kept);
+              tile.barrier();
+              return {};
+            });
+}
 
 void decant::fitCompensators(LaneTile &tile, StateRows &rows) {
   CompensatorFit(tile, rows).run();

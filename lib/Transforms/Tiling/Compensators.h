@@ -16,6 +16,18 @@ namespace decant {
 /// terms, rounded to f16, keys negated.
 void fitCompensators(LaneTile &tile, StateRows &rows);
 
+/// A column whose squared norm, without what it shares with those before, is
+/// below this fraction of the mean is dead.
+constexpr double kPivotFloor = 1e-6;
+
+/// The lane's part of a column of the start Q0.
+mlir::Value startColumn(LaneTile &tile, mlir::Value column);
+
+/// Makes rows 0 .. count of `columns` orthonormal along `axis`, dead ones zero,
+/// in place. All lanes call it.
+void orthonormalise(LaneTile &tile, VectorAxis axis, const View &columns,
+                    int count);
+
 } // namespace decant
 
 #endif // DECANT_TRANSFORMS_TILING_COMPENSATORS_H

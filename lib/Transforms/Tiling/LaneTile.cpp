@@ -25,14 +25,17 @@ int64_t alignOf(int64_t bytes) { return std::gcd(bytes, kMaxAlign); }
 } // namespace
 
 LaneTile::LaneTile(ImplicitLocOpBuilder &builder, const SlotLayout &layout,
-                   const Schedule &schedule, TargetKind target)
+                   const Schedule &schedule, TargetKind target,
+                   Coordinates coordinates)
     : b(builder), layout(layout), schedule(schedule) {
   if (target == TargetKind::Nvidia)
     scratchSpace = gpu::AddressSpaceAttr::get(builder.getContext(),
                                               gpu::AddressSpace::Workgroup);
   auto lane = [&](VectorAxis axis) -> Value {
-    return LaneOp::create(b, b.getIndexType(),
-                          AxisAttr::get(b.getContext(), axis));
+    auto name = AxisAttr::get(b.getContext(), axis);
+    if (coordinates == Coordinates::Fresh)
+      return FreshLaneOp::create(b, b.getIndexType(), name);
+    return LaneOp::create(b, b.getIndexType(), name);
   };
   keyLane = lane(VectorAxis::Key);
   valueLane = lane(VectorAxis::Value);

@@ -35,11 +35,16 @@ struct View {
   int64_t width;
 };
 
+/// Whether a lane's coordinates may be shared with the code around; see
+/// FreshLaneOp.
+enum class Coordinates { Shared, Fresh };
+
 class LaneTile {
 public:
   /// Emits the lane's coordinates at the builder's position.
   LaneTile(mlir::ImplicitLocOpBuilder &builder, const SlotLayout &layout,
-           const Schedule &schedule, TargetKind target);
+           const Schedule &schedule, TargetKind target,
+           Coordinates coordinates = Coordinates::Shared);
 
   mlir::ImplicitLocOpBuilder &b;
   const SlotLayout &layout;

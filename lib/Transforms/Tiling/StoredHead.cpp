@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace decant;
 
 StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
-    : codes(tile, pool, offset) {
+    : pool(pool), offset(offset), codes(tile, pool, offset) {
   const SlotLayout &layout = tile.layout;
   auto open = [&](View &view, const Region &region) {
     if (!region.empty())

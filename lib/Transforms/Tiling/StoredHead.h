@@ -54,6 +54,7 @@ struct StoredHead {
   forCompensators(LaneTile &tile, llvm::ArrayRef<mlir::Value> initial,
                   RecordsBody body) const;
 
+  mlir::Value pool, offset; // of the head's first byte
   CodeRows codes;
   View keyScale, valueScale, compKeys, compValues;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;

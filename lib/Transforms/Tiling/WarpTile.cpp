@@ -22,18 +22,17 @@ constexpr int kCodesPerTile = 8; // of one lane
 
 } // namespace
 
-Arena::Arena(LaneTile &tile) : tile(tile) {
-  auto type =
-      MemRefType::get({1}, tile.b.getI8Type(), MemRefLayoutAttrInterface(),
-                      tile.scratchMemory());
-  memory = ScratchOp::create(tile.b, type);
+Value decant::allocateShared(LaneTile &tile) {
+  return ScratchOp::create(tile.b, MemRefType::get({1}, tile.b.getI8Type(),
+                                                   MemRefLayoutAttrInterface(),
+                                                   tile.scratchMemory()));
 }
 
 Arena::~Arena() {
   auto type = cast<MemRefType>(memory.getType());
-  memory.getResult().setType(
-      MemRefType::get({std::max<int64_t>(most, 1)}, type.getElementType(),
-                      type.getLayout(), type.getMemorySpace()));
+  memory.setType(MemRefType::get({std::max(most, type.getDimSize(0))},
+                                 type.getElementType(), type.getLayout(),
+                                 type.getMemorySpace()));
 }
 
 View Arena::take(ElementType type, int64_t count, int64_t width) {

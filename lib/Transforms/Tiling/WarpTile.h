@@ -27,11 +27,14 @@ constexpr int kTile = 16;
 /// Columns of one tensor-core product, as high and low parts.
 constexpr int kMaxColumns = 4;
 
-/// Shared memory that is handed out from the start again after reset().
+/// Memory that a block shares, used by one part of a kernel after another.
+mlir::Value allocateShared(LaneTile &tile);
+
+/// Hands it out; from the start again after reset().
 class Arena {
 public:
-  explicit Arena(LaneTile &tile);
-  /// Fixes the size at what was needed at most.
+  Arena(LaneTile &tile, mlir::Value memory) : tile(tile), memory(memory) {}
+  /// Makes the memory as large as was needed at most.
   ~Arena();
   View take(ElementType type, int64_t count, int64_t width);
   int64_t mark() const { return next; }
@@ -39,7 +42,7 @@ public:
 
 private:
   LaneTile &tile;
-  ScratchOp memory;
+  mlir::Value memory;
   int64_t next = 0, most = 0;
 };
 

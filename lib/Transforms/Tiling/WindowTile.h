@@ -18,8 +18,9 @@ tileWindowRead(LaneTile &tile, const StoredHead &head,
                llvm::ArrayRef<mlir::Value> vectors);
 
 /// One token's decays and terms become records.
+/// `window` is the window before the token.
 void tileAppend(LaneTile &tile, const StoredHead &head,
-                const TokenUpdate &update);
+                const WindowStart &window, const TokenUpdate &update);
 
 /// Fits compensators to `rows` and replaces the checkpoint by their encoding;
 /// the window is empty afterwards.

@@ -1,0 +1,93 @@
+//===- MmaHead.h - one head on tensor cores ---------------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The window ops of strategy mma. A warp holds the codes of its values as
+// fragments, so that one tensor-core product reads them with up to four
+// vectors at once; the window's records and the compensators are copied to
+// panels in shared memory and are one more small product:
+//
+//   panel row | 0 .. records   | then         | then (folds only)
+//   term      | records        | compensators | new compensators
+//
+// Rows without a term are zero. A total decay that is a vector, and the decay
+// since a record, are multiplied into the panel's keys; scalar ones weigh the
+// scores.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TRANSFORMS_TILING_MMAHEAD_H
+#define DECANT_TRANSFORMS_TILING_MMAHEAD_H
+
+#include "StateRows.h"
+#include "WarpTile.h"
+
+namespace decant {
+
+/// What the kernel does with the head; decides which shared memory it needs.
+struct MmaUse {
+  int vectors = 0; // that one window_read reads with, at most
+  bool folds = false;
+};
+
+class MmaHead {
+public:
+  MmaHead(LaneTile &tile, const StoredHead &head, mlir::Value shared,
+          MmaUse use);
+
+  /// Starts the loads and copies of what a read or a fold needs.
+  void load();
+  bool isLoaded() const { return loaded.has_value(); }
+  llvm::SmallVector<mlir::Value> read(llvm::ArrayRef<mlir::Value> vectors);
+  /// The state after `update` becomes the checkpoint.
+  void fold(const TokenUpdate &update);
+  /// The window as load() found it.
+  const WindowStart &window() const { return loaded->window; }
+
+private:
+  friend class MmaFold;
+
+  /// Values in registers.
+  struct Loaded {
+    llvm::SmallVector<mlir::Value> codes; // chunks; empty when there are many
+    mlir::Value keyScale, valueScale;     // null: none
+    WindowStart window;
+  };
+  void copyTerms(mlir::Value validRecords);
+  void copyRows(const View &panel, int firstRow, const View &source, int rows,
+                mlir::Value valid);
+  /// Waits for the copies; with vector decays, applies them to the keys.
+  void finishTerms(mlir::Value keyDecay, mlir::Value fill);
+  void decayKeys(mlir::Value fill);
+  /// weights[t] of the terms under scalar decays, 1 without.
+  void weighTerms(mlir::Value keyDecay, mlir::Value fill);
+  mlir::Value decaySince(mlir::Value token, mlir::Value fill);
+  /// scores[t, c] = weights[t] (terms[t] . columns[c]) for the first `rows`
+  /// terms.
+  void scoreTerms(const View &scores, const View &terms, int dimTiles,
+                  const View &columns, int count, int rows);
+  llvm::SmallVector<mlir::Value> readGroup(llvm::ArrayRef<mlir::Value> vectors);
+  llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
+  /// sum_t scores[t, c] values[t] over the window and the compensators.
+  llvm::SmallVector<mlir::Value> sumTerms(const View &scores, int count);
+
+  LaneTile &t;
+  WarpTile warp;
+  const StoredHead &head;
+  const SlotLayout &layout;
+  MmaUse use;
+  int records;           // rows of records in a panel
+  int readRows, allRows; // rows up to the compensators, and all, padded
+  View codes;
+  View termKeys, termValues, decayPanel, totalDecay, weights;
+  Arena arena;
+  int64_t workspace = 0;
+  std::optional<Loaded> loaded;
+};
+
+} // namespace decant
+
+#endif // DECANT_TRANSFORMS_TILING_MMAHEAD_H
