@@ -37,11 +37,6 @@ protected:
     return mlir::arith::ConstantIndexOp::create(b, value);
   }
 
-  KernelOp source;
-  mlir::ImplicitLocOpBuilder &b;
-  mlir::IRMapping mapping;
-
-private:
   void mapOp(mlir::Operation *op) {
     if (mapDecantOp(op))
       return;
@@ -65,6 +60,10 @@ private:
         mapOp(&inner);
     }
   }
+
+  KernelOp source;
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::IRMapping mapping;
 };
 
 } // namespace decant

@@ -7,14 +7,17 @@
 //===----------------------------------------------------------------------===//
 //
 // MapToCPU: a block becomes a loop iteration.
-// In:  tiled kernels of one lane.
+// In:  tiled kernels.
 // Out: func.func @kernel(arguments..., %first: i64, %last: i64), which runs
-// blocks
-//      first <= block < last; no decant op is left. Scratch is on the stack.
+//      blocks first <= block < last; no decant op is left. Scratch is on the
+//      stack. With one lane the kernel's ops are copied; more lanes run in
+//      lock step (LaneLoops.h).
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelMapper.h"
+#include "CpuMapper.h"
+#include "LaneLoops.h"
+#include "LaneOps.h"
 #include "decant/Compiler/Passes.h"
 
 namespace decant {
@@ -27,67 +30,46 @@ using namespace decant;
 
 namespace {
 
-constexpr int64_t kScratchAlign = 64; // a cache line, a zmm register
-
-class CpuMapper : public KernelMapper {
+class OneLaneMapper : public CpuMapper {
 public:
-  using KernelMapper::KernelMapper;
+  using CpuMapper::CpuMapper;
 
-  LogicalResult run() {
-    auto lanes = source.getLanes();
-    if (!lanes || llvm::any_of(*lanes, [](int64_t n) { return n != 1; }))
-      return source.emitError("must have lanes = [1, 1] for the host");
+  void run() {
     createFunction();
-    source.walk([&](ScratchOp scratch) {
-      mapping.map(scratch.getResult(),
-                  memref::AllocaOp::create(b,
-                                           cast<MemRefType>(scratch.getType()),
-                                           b.getI64IntegerAttr(kScratchAlign)));
-    });
-    auto loop = scf::ForOp::create(b, first, last, index(1));
-    func::ReturnOp::create(b);
-    b.setInsertionPointToStart(loop.getBody());
-    block = loop.getInductionVar();
     mapBody();
-    return success();
   }
 
 private:
-  void createFunction() {
-    Block &body = source.getBody().front();
-    SmallVector<Type> types(body.getArgumentTypes());
-    types.append(2, b.getI64Type());
-    auto function = func::FuncOp::create(b, source.getSymName(),
-                                         b.getFunctionType(types, {}));
-    Block *entry = function.addEntryBlock();
-    b.setInsertionPointToStart(entry);
-    mapping.map(body.getArguments(), entry->getArguments().drop_back(2));
-    auto bound = [&](Value value) {
-      return arith::IndexCastOp::create(b, b.getIndexType(), value);
-    };
-    first = bound(entry->getArguments().drop_back(1).back());
-    last = bound(entry->getArguments().back());
-  }
-
   bool mapDecantOp(Operation *op) override {
-    if (auto ids = dyn_cast<BlockOp>(op)) {
-      Value heads = index(ids.getHeads());
-      mapping.map(ids.getRow(), arith::DivUIOp::create(b, block, heads));
-      mapping.map(ids.getHead(), arith::RemUIOp::create(b, block, heads));
-    } else if (auto lane = dyn_cast<LaneOp>(op)) {
+    if (auto lane = dyn_cast<LaneOp>(op)) {
       mapping.map(lane.getResult(), index(0));
-    } else if (auto reduce = dyn_cast<LaneReduceOp>(op)) {
-      mapping.map(reduce.getResult(), mapping.lookup(reduce.getValue()));
-    } else if (isa<BarrierOp, ScratchOp, ReturnOp>(op)) {
-      // One lane waits for nobody; scratch is allocated at the entry.
-    } else {
-      return false;
+      return true;
     }
-    return true;
+    if (auto reduce = dyn_cast<LaneReduceOp>(op)) {
+      mapping.map(reduce.getResult(), mapping.lookup(reduce.getValue()));
+      return true;
+    }
+    // One lane waits for nobody.
+    return isa<BarrierOp>(op) || CpuMapper::mapDecantOp(op) ||
+           mapLaneOp(op, b, mapping);
   }
-
-  Value first, last, block;
 };
+
+LogicalResult mapKernel(KernelOp kernel, ImplicitLocOpBuilder &b) {
+  auto lanes = kernel.getLanes();
+  if (!lanes || lanes->size() != 2)
+    return kernel.emitError("has no lanes; decant-tile-kernel comes before "
+                            "decant-map-to-cpu");
+  const LaneCounts counts = {(*lanes)[0], (*lanes)[1]};
+  if (counts.key < 1 || counts.value < 1)
+    return kernel.emitError("has lanes = [")
+           << counts.key << ", " << counts.value
+           << "]; at least 1 along each axis is needed";
+  if (counts.all() > 1)
+    return mapLanes(kernel, counts, b);
+  OneLaneMapper(kernel, b).run();
+  return success();
+}
 
 struct MapToCPUPass : public decant::impl::MapToCPUBase<MapToCPUPass> {
   void runOnOperation() override {
@@ -95,7 +77,7 @@ struct MapToCPUPass : public decant::impl::MapToCPUBase<MapToCPUPass> {
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       b.setInsertionPointToEnd(getOperation().getBody());
-      if (failed(CpuMapper(kernel, b).run()))
+      if (failed(mapKernel(kernel, b)))
         return signalPassFailure();
       kernel.erase();
     }

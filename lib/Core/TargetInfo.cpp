@@ -47,7 +47,9 @@ std::vector<TargetInfo> makeTargets() {
   host.kind = TargetKind::Cpu;
   host.arch = "native";
   host.maxSharedBytes = 1 << 20; // a block's scratch lives on the stack
-  host.maxThreads = 1;
+  // Lanes run one after the other, to test the tile programs of GPUs; the
+  // default schedule has one.
+  host.maxThreads = kSimtThreads;
   return {
       host,
       gpu("sm_80", 70, 8, 0, true, 163 * 1024, {}),

@@ -9,7 +9,7 @@
 // RUN: not decant-opt %s '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 16"' 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not decant-opt %s '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 16, value_lanes = 8, keys_per_lane = 8, values_per_lane = 16, rows = unrolled, stages = 3"' 2>&1 | FileCheck %s --check-prefix=FIELD
 // RUN: not decant-opt %s '--decant-assign-schedule=schedule="fast"' 2>&1 | FileCheck %s --check-prefix=SHAPE
-// RUN: sed s/sm_90a/x86-64/ %s | not decant-opt '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 16, value_lanes = 8, keys_per_lane = 8, values_per_lane = 16, rows = unrolled"' 2>&1 | FileCheck %s --check-prefix=HOST
+// RUN: sed s/sm_90a/x86-64/ %s | not decant-opt '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 32, value_lanes = 32, keys_per_lane = 4, values_per_lane = 4, rows = unrolled"' 2>&1 | FileCheck %s --check-prefix=HOST
 // RUN: sed s/sm_90a/sm_75/ %s | not decant-opt --decant-assign-schedule 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: sed 's/layout = .*, target/target/' %s | not decant-opt --decant-assign-schedule 2>&1 | FileCheck %s --check-prefix=LAYOUT
 
@@ -27,7 +27,7 @@
 // MISSING: error: schedule.value_lanes: ''; a positive whole number is needed
 // FIELD: error: schedule: unknown field in '{{.*}}, stages = 3'
 // SHAPE: error: schedule: 'fast' is not 'field = value'
-// HOST: error: schedule <{{.*}}>: 128 threads; x86-64 allows 1 per block
+// HOST: error: schedule <{{.*}}>: 1024 threads; x86-64 allows 256 per block
 // TARGET: error: target: unknown target 'sm_75'; known are x86-64, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_103a, sm_120, sm_120a, sm_121a
 // LAYOUT: error: a kernel without #decant.layout has no bytes to cut; decant-materialize-format comes first
 

@@ -87,8 +87,9 @@ def MapToGPU : DecantPass<"decant-map-to-gpu"> {
 def MapToCPU : DecantPass<"decant-map-to-cpu"> {
   let summary = "tiled -> mapped for the host: with which instructions?";
   let description = [{
-    Entry: tiled kernels of one lane. Exit: one func.func per kernel that loops over
-    blocks [first, last).
+    Entry: tiled kernels. Exit: one func.func per kernel that loops over blocks
+    [first, last). More lanes than one run one after the other, in lock step: for
+    tests of a GPU's schedules.
   }];
 }
 

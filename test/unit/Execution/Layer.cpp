@@ -59,10 +59,25 @@ bool test::operator==(const AlignedBytes &a, const AlignedBytes &b) {
 Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
              Engine &engine, CodeOrder order)
     : spec(spec), placement(std::move(where)) {
-  std::shared_ptr<Device> device = valueOf(engine.openDevice("cpu"));
   CompileOptions options;
-  options.target = valueOf(targetFor(*device));
   options.order = order;
+  compile(engine, kernels, options);
+  allocate();
+}
+
+Layer::Layer(const DecodeSpec &spec, Placement where, const Schedule &schedule,
+             CodeOrder order)
+    : spec(spec), placement(std::move(where)) {
+  CompileOptions options;
+  options.schedule = schedule;
+  options.order = order;
+  compile(sharedEngine(), Kernels::All, options);
+  allocate();
+}
+
+void Layer::compile(Engine &engine, Kernels kernels, CompileOptions options) {
+  std::shared_ptr<Device> device = valueOf(engine.openDevice("cpu"));
+  options.target = valueOf(targetFor(*device));
   KernelImage decode = valueOf(engine.image(spec, options));
   options.kernels = KernelSet::Transfer;
   compiled =
@@ -70,7 +85,9 @@ Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
                   ? Program::create(device, std::move(decode))
                   : Program::create(device, std::move(decode),
                                     valueOf(engine.image(spec, options))));
+}
 
+void Layer::allocate() {
   const std::vector<int32_t> &slots = placement.slots;
   count = placement.slotCount;
   if (count == 0)

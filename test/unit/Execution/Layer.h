@@ -55,6 +55,9 @@ public:
   Layer(const DecodeSpec &spec, Placement placement,
         Kernels kernels = Kernels::Decode, Engine &engine = sharedEngine(),
         CodeOrder order = CodeOrder::Rows);
+  /// With kernels of both kinds cut by `schedule`.
+  Layer(const DecodeSpec &spec, Placement placement, const Schedule &schedule,
+        CodeOrder order = CodeOrder::Rows);
 
   const Program &program() const { return *compiled; }
   const SlotLayout &layout() const { return compiled->layout(); }
@@ -88,6 +91,8 @@ private:
     AlignedBytes bytes;
   };
 
+  void compile(Engine &engine, Kernels kernels, CompileOptions options);
+  void allocate();
   void write(const Token &token);
   StepCall call();
   DenseCall denseCall(ElementType type, DenseOrder order);

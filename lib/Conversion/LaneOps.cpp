@@ -1,0 +1,128 @@
+//===- LaneOps.cpp - ops of one lane, on the host -------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+constexpr int64_t kCodes = 8;
+constexpr int64_t kCopyBytes = 16;
+
+/// The field that holds code e, counted from the lowest bits.
+int64_t fieldOf(int64_t e, int64_t bits) {
+  return bits == 8 ? e : e / 2 + 4 * (e % 2);
+}
+
+Value constant(ImplicitLocOpBuilder &b, VectorType type,
+               ArrayRef<int64_t> values) {
+  SmallVector<APInt> elements;
+  for (int64_t value : values)
+    elements.emplace_back(type.getElementTypeBitWidth(), value,
+                          /*isSigned=*/false, /*implicitTrunc=*/true);
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, elements));
+}
+
+Value unpackCodes(Value packed, int64_t bits, ImplicitLocOpBuilder &b) {
+  SmallVector<int64_t> bytes, shifts;
+  for (int64_t e = 0; e < kCodes; ++e) {
+    const int64_t bit = fieldOf(e, bits) * bits;
+    bytes.push_back(bit / 8);
+    shifts.push_back(bit % 8);
+  }
+  auto codes = VectorType::get({kCodes}, b.getI8Type());
+  auto wide = codes.clone(b.getI32Type());
+  Value x = vector::ShuffleOp::create(b, packed, packed, bytes);
+  x = arith::ShRUIOp::create(b, x, constant(b, codes, shifts));
+  x = arith::AndIOp::create(b, x, constant(b, codes, {(1 << bits) - 1}));
+  x = arith::ExtUIOp::create(b, wide, x);
+  x = arith::SubIOp::create(b, x, constant(b, wide, {1 << (bits - 1)}));
+  // By way of f32, which hosts without f16 arithmetic convert to.
+  x = arith::SIToFPOp::create(b, codes.clone(b.getF32Type()), x);
+  return arith::TruncFOp::create(b, codes.clone(b.getF16Type()), x);
+}
+
+Value packCodes(Value values, int64_t bits, ImplicitLocOpBuilder &b) {
+  auto codes = VectorType::get({kCodes}, b.getI8Type());
+  auto wide = codes.clone(b.getI32Type());
+  Value x = arith::FPToSIOp::create(b, wide, values);
+  x = arith::AddIOp::create(b, x, constant(b, wide, {1 << (bits - 1)}));
+  x = arith::TruncIOp::create(b, codes, x);
+  const int64_t perByte = 8 / bits;
+  auto bytes = VectorType::get({bits}, b.getI8Type());
+  Value result;
+  for (int64_t place = 0; place < perByte; ++place) {
+    SmallVector<int64_t> sources(bits);
+    for (int64_t e = 0; e < kCodes; ++e)
+      if (fieldOf(e, bits) % perByte == place)
+        sources[fieldOf(e, bits) / perByte] = e;
+    Value part = vector::ShuffleOp::create(b, x, x, sources);
+    part = arith::ShLIOp::create(b, part, constant(b, bytes, {place * bits}));
+    result = result ? arith::OrIOp::create(b, result, part) : part;
+  }
+  return result;
+}
+
+void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
+                 IRMapping &mapping) {
+  auto typeFor = [&](Value memref) {
+    const Type element = cast<MemRefType>(memref.getType()).getElementType();
+    return VectorType::get(
+        {kCopyBytes * 8 / int64_t(element.getIntOrFloatBitWidth())}, element);
+  };
+  auto lookup = [&](ValueRange values) {
+    return llvm::map_to_vector(values,
+                               [&](Value v) { return mapping.lookup(v); });
+  };
+  const llvm::MaybeAlign align(kCopyBytes);
+  const VectorType type = typeFor(copy.getTarget());
+  auto branch =
+      scf::IfOp::create(b, TypeRange(type), mapping.lookup(copy.getValid()),
+                        /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value bytes = vector::LoadOp::create(
+        b, typeFor(copy.getSource()), mapping.lookup(copy.getSource()),
+        lookup(copy.getSourceIndices()), false, align);
+    if (bytes.getType() != type)
+      bytes = vector::BitCastOp::create(b, type, bytes);
+    scf::YieldOp::create(b, bytes);
+    b.setInsertionPointToStart(branch.elseBlock());
+    Value zeros =
+        arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type)));
+    scf::YieldOp::create(b, zeros);
+  }
+  vector::StoreOp::create(b, branch.getResult(0),
+                          mapping.lookup(copy.getTarget()),
+                          lookup(copy.getTargetIndices()), false, align);
+}
+
+} // namespace
+
+bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
+                       IRMapping &mapping) {
+  if (auto unpack = dyn_cast<UnpackCodesOp>(op))
+    mapping.map(
+        unpack.getResult(),
+        unpackCodes(mapping.lookup(unpack.getPacked()), unpack.getBits(), b));
+  else if (auto pack = dyn_cast<PackCodesOp>(op))
+    mapping.map(pack.getResult(),
+                packCodes(mapping.lookup(pack.getCodes()), pack.getBits(), b));
+  else if (auto copy = dyn_cast<CopyAsyncOp>(op))
+    copy16Bytes(copy, b, mapping);
+  else
+    return isa<CopyWaitOp>(op); // the copy was done at once
+  return true;
+}
