@@ -46,6 +46,9 @@ const std::vector<Format> kFormats = {
     {"f32", {"state.codes=f32", "window.compensators=0"}},
     {"bf16", {"state.codes=bf16", "window.compensators=0"}},
     {"leap8", {}},
+    {"leap6", {"preset=leapquant-int6"}},
+    {"leap4", {"preset=leapquant-int4"}},
+    {"leap2", {"preset=leapquant-int4", "state.codes=int2"}},
 };
 
 struct Options {
@@ -57,6 +60,7 @@ struct Options {
   std::vector<std::string> overrides; // of every spec, after the format's
   int tokens = 20;
   int keyHeads = 16, valueHeads = 32;
+  std::string order; // of codes; the default when empty
   bool check = false, time = false, graph = false;
 };
 
@@ -106,12 +110,10 @@ public:
   Expected<Result> run(const Case &c) {
     DECANT_ASSIGN(DecodeSpec spec, specOf(c, options));
     Result result;
-    DECANT_ASSIGN(std::unique_ptr<Program> tested,
-                  engine.prepare(spec, device));
+    DECANT_ASSIGN(std::unique_ptr<Program> tested, prepare(spec, device));
     resources = tested->resources();
     if (options.check) {
-      DECANT_ASSIGN(std::unique_ptr<Program> expected,
-                    engine.prepare(spec, cpu));
+      DECANT_ASSIGN(std::unique_ptr<Program> expected, prepare(spec, cpu));
       DECANT_TRY(compare(c, spec, *expected, *tested, result));
     }
     if (options.graph)
@@ -124,6 +126,22 @@ public:
   std::vector<KernelResources> resources;
 
 private:
+  Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
+                                             std::shared_ptr<Device> device) {
+    if (options.order.empty())
+      return engine.prepare(spec, device);
+    CompileOptions compile;
+    DECANT_ASSIGN(compile.target, targetFor(*device));
+    compile.order = options.order == toString(CodeOrder::Rows)
+                        ? CodeOrder::Rows
+                        : CodeOrder::Fragments;
+    DECANT_ASSIGN(KernelImage decode, engine.image(spec, compile));
+    compile.kernels = KernelSet::Transfer;
+    DECANT_ASSIGN(KernelImage transfer, engine.image(spec, compile));
+    return Program::create(std::move(device), std::move(decode),
+                           std::move(transfer));
+  }
+
   static bool vectorDecay(const Case &c) { return c.model == "kda"; }
 
   Status compare(const Case &c, const DecodeSpec &spec, const Program &expected,
@@ -377,10 +395,13 @@ int main(int argc, char **argv) {
                  "cuda:N, or cpu to test the check");
   app.add_option("--batch", options.batches)->delimiter(',');
   app.add_option("--model", options.models, "gdn, kda")->delimiter(',');
-  app.add_option("--format", options.formats, "f32, bf16, leap8")
+  app.add_option("--format", options.formats,
+                 "f32, bf16, leap8, leap6, leap4, leap2")
       ->delimiter(',');
   app.add_option("--window", options.windows)->delimiter(',');
   app.add_option("--tokens", options.tokens);
+  app.add_option("--order", options.order, "of codes: rows, fragments")
+      ->check(CLI::IsMember({"rows", "fragments"}));
   app.add_option("--set", options.overrides, "path=value, for every spec");
   app.add_option("--key-heads", options.keyHeads, "of GDN");
   app.add_option("--value-heads", options.valueHeads);

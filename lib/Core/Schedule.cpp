@@ -150,7 +150,7 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                               schedule.valueLanes * schedule.valuesPerLane,
                               layout.paddedValue));
   // Lanes write whole bytes. In fragments, values 8 apart share one when codes
-  // have up to 4 bits, and keys 8 apart when they have up to 2.
+  // have up to 4 bits.
   const bool fragments = layout.codeOrder == CodeOrder::Fragments;
   const int bits = narrowestPlane(layout);
   if (const int values = fragments ? 16 : 8;
@@ -158,12 +158,6 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
     return refuse(fmt::format("values_per_lane is {}; a multiple of {} is "
                               "needed, since {} codes share bytes",
                               schedule.valuesPerLane, values,
-                              toString(layout.codes.type)));
-  if (fragments && bits < 4 && schedule.keysPerLane % 16 != 0)
-    return refuse(fmt::format("keys_per_lane is {}; a multiple of 16 is "
-                              "needed, since {} codes of keys 8 apart share "
-                              "bytes in fragments",
-                              schedule.keysPerLane,
                               toString(layout.codes.type)));
   return {};
 }
@@ -182,17 +176,14 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   }
   // One load is at most 16 bytes; a lane takes more values only where the
   // block would have too many threads otherwise.
-  int keyLanes = defaultKeyLanes(layout);
+  const int keyLanes = defaultKeyLanes(layout);
   int values = kMaxLoadBytes * 8 / std::max(elementBits(layout.codes.type), 8);
   // Long key vectors leave registers for short value vectors only.
   if (layout.paddedKey / keyLanes > kMaxUnrolledRows)
     values = std::min(values, kFewValues);
   // A lane owns whole bytes, see check().
-  if (layout.codeOrder == CodeOrder::Fragments && narrowestPlane(layout) < 8) {
+  if (layout.codeOrder == CodeOrder::Fragments && narrowestPlane(layout) < 8)
     values = 16;
-    while (narrowestPlane(layout) < 4 && layout.paddedKey / keyLanes % 16 != 0)
-      keyLanes /= 2;
-  }
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;

@@ -22,7 +22,8 @@ namespace decant::spec {
 
 template <> std::vector<ElementType> enumValues() {
   return {ElementType::F32, ElementType::F16, ElementType::BF16,
-          ElementType::I8};
+          ElementType::I8,  ElementType::I6,  ElementType::I4,
+          ElementType::I3,  ElementType::I2};
 }
 template <> std::vector<Axis> enumValues() { return {Axis::Key, Axis::Value}; }
 template <> std::vector<ScaleFit> enumValues() {
@@ -51,6 +52,14 @@ template <> std::vector<PadPolicy> enumValues() {
 namespace {
 
 const std::vector<std::string> floatWords() { return {"f32", "f16", "bf16"}; }
+
+std::vector<std::string> integerWords() {
+  std::vector<std::string> words;
+  for (ElementType type : enumValues<ElementType>())
+    if (isInteger(type))
+      words.push_back(toString(type));
+  return words;
+}
 
 std::vector<std::string> presetNames(PresetKind kind) {
   std::vector<std::string> names;
@@ -203,19 +212,20 @@ Field stateField() {
   Field scales = text("scale", TextRule::None,
                       "scales of the codes in the order in which they are "
                       "fitted: one per axis at most, the last one absmax");
-  scales.element = {
-      object("",
-             {words("axis", wordsOf<Axis>(),
-                    "key: one scale per row, value: one per column"),
-              words("fit", wordsOf<ScaleFit>(),
-                    "absmax is max |x| / 127, sqrt_mean_abs is sqrt(mean |x|)"),
-              words("type", floatWords(), "how the scale is stored")},
-             "one scale vector")};
+  scales.element = {object(
+      "",
+      {words("axis", wordsOf<Axis>(),
+             "key: one scale per row, value: one per column"),
+       words("fit", wordsOf<ScaleFit>(),
+             "absmax is max |x| / the largest code (127 for int8, 31 for "
+             "int6), sqrt_mean_abs is sqrt(mean |x|)"),
+       words("type", floatWords(), "how the scale is stored")},
+      "one scale vector")};
   scales.maxElements = 2;
   return object("state",
                 {words("codes", wordsOf<ElementType>(),
                        "how an element of the state is stored"),
-                 onlyWhen(std::move(scales), "codes", {"int8"})},
+                 onlyWhen(std::move(scales), "codes", integerWords())},
                 "how the state is stored");
 }
 

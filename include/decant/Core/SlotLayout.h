@@ -42,7 +42,8 @@
 //     key        2t      2t + 1    2t      2t + 1    2t + 8  2t + 9   ditto
 //
 //   and a lane's chunk is its codes of T tiles that follow one another along
-//   the keys, T the largest power of two for which a chunk fits in one load:
+//   the keys; T is the largest power of two that divides a row of tiles and
+//   makes chunks of at most 16 bytes, one load (1 where a tile alone is more):
 //
 //   codes  | values 0..15                          | values 16..31 | ...
 //          | tiles 0..T-1          | tiles T..2T-1 | ...

@@ -117,7 +117,7 @@ void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
     if (order == CodeOrder::Rows)
       pack(tile, plane, row, fields);
     else
-      scatter(tile, plane, row, fields);
+      scatterInTurn(tile, plane, row, fields);
   }
 }
 
@@ -193,8 +193,8 @@ void CodeRows::scatter(LaneTile &tile, const Plane &plane, Value row,
                           tile.add(run.first, tile.index(i * run.stride))};
       Value field = tile.element(fields, n++);
       if (run.shift) {
-        // The lane owns every code of the byte (check() of schedules), and
-        // stores them one after the other.
+        // No other lane is at the byte: check() of schedules for values,
+        // scatterInTurn() for keys.
         Value mask = arith::ShLIOp::create(
             tile.b, constantLike(tile, field, (1 << plane.place.bits) - 1),
             run.shift);
@@ -206,6 +206,27 @@ void CodeRows::scatter(LaneTile &tile, const Plane &plane, Value row,
       }
       memref::StoreOp::create(tile.b, field, plane.view.memref, at);
     }
+}
+
+/// Fields of up to 2 bits share a byte with those of the key 8 on, and bits
+/// also with those of the next key, which may be another lane's: lanes take
+/// turns.
+void CodeRows::scatterInTurn(LaneTile &tile, const Plane &plane, Value row,
+                             Value fields) const {
+  const int keys = tile.schedule.keysPerLane;
+  if (plane.place.bits >= 4 || keys % kTile == 0)
+    return scatter(tile, plane, row, fields);
+  const IndexMath m{tile};
+  const bool pairs = plane.place.bits == 1 && keys % 2 != 0;
+  Value turn = m.mod(m.over(row, kHalfTile), 2);
+  if (pairs)
+    turn = m.sum({m.times(turn, 2), m.mod(row, 2)});
+  for (int64_t n = 0; n < (pairs ? 4 : 2); ++n) {
+    Value mine = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq, turn,
+                                       tile.index(n));
+    tile.ifTrue(mine, [&] { scatter(tile, plane, row, fields); });
+    tile.barrier();
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,7 +28,8 @@ public:
 
   /// The lane's columns of key row `row`, as f32.
   mlir::Value load(LaneTile &tile, mlir::Value row) const;
-  /// Stores them; integer codes have been rounded and clamped.
+  /// Stores them; integer codes have been rounded and clamped. All lanes store
+  /// their n-th row together.
   void store(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
 
 private:
@@ -49,6 +50,8 @@ private:
   mlir::Value gather(LaneTile &tile, const Plane &plane, mlir::Value row) const;
   void scatter(LaneTile &tile, const Plane &plane, mlir::Value row,
                mlir::Value fields) const;
+  void scatterInTurn(LaneTile &tile, const Plane &plane, mlir::Value row,
+                     mlir::Value fields) const;
   mlir::Value unpack(LaneTile &tile, const Plane &plane, mlir::Value row) const;
   void pack(LaneTile &tile, const Plane &plane, mlir::Value row,
             mlir::Value fields) const;

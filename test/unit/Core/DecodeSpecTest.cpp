@@ -47,6 +47,25 @@ TEST(DecodeSpec, BytesPerElement) {
   EXPECT_EQ(elementBytes(ElementType::I8), 1);
 }
 
+TEST(DecodeSpec, IntegerCodesAreSymmetric) {
+  const std::pair<ElementType, int> limits[] = {{ElementType::I8, 127},
+                                                {ElementType::I6, 31},
+                                                {ElementType::I4, 7},
+                                                {ElementType::I3, 3},
+                                                {ElementType::I2, 1}};
+  for (const auto &[type, limit] : limits) {
+    EXPECT_TRUE(isInteger(type));
+    EXPECT_EQ(maxCode(type), limit);
+    EXPECT_EQ(2 * limit + 2, 1 << elementBits(type));
+    DecodeSpec spec = soundSpec();
+    spec.state.codes = type;
+    EXPECT_TRUE(check(spec).empty()) << toString(type);
+    spec.window.records = type;
+    EXPECT_EQ(check(spec).size(), 1u) << toString(type);
+  }
+  EXPECT_FALSE(isInteger(ElementType::BF16));
+}
+
 TEST(DecodeSpec, SoundSpecsPass) {
   EXPECT_TRUE(check(soundSpec()).empty());
   for (int dim = kMinDim; dim <= kMaxDim; ++dim)

@@ -17,15 +17,16 @@
 namespace decant {
 namespace {
 
-SlotLayout layoutOf(int keyDim, int valueDim, ElementType codes) {
+SlotLayout layoutOf(int keyDim, int valueDim, ElementType codes,
+                    CodeOrder order = CodeOrder::Rows) {
   DecodeSpec spec;
   spec.name = "s";
   spec.rule = {"r", "decant.rule @r"};
   spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
   spec.state.codes = codes;
-  if (codes == ElementType::I8)
+  if (isInteger(codes))
     spec.state.scales = {{Axis::Value, ScaleFit::AbsMax, ElementType::F32}};
-  return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None});
+  return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None}, order);
 }
 
 TargetInfo target(const std::string &name) { return *lookupTarget(name); }
@@ -162,6 +163,44 @@ TEST(Schedule, TextsThatAreNoScheduleAreRefused) {
             "schedule.rows: ''; allowed are unrolled, rolled");
   EXPECT_EQ(message(good + ", stages = 3"),
             "schedule: unknown field in '" + good + ", stages = 3'");
+}
+
+// Two lanes must not write one byte: a row's codes share bytes with their
+// neighbours, fragments with the value 8 on. (Where they share bytes with other
+// keys, lanes take turns.)
+TEST(Schedule, LanesOwnWholeBytesOfNarrowCodes) {
+  for (int keyDim : {16, 40, 48, 128, 251, 256})
+    for (int valueDim : {16, 80, 128, 256})
+      for (ElementType codes :
+           {ElementType::I6, ElementType::I4, ElementType::I3, ElementType::I2})
+        for (CodeOrder order : {CodeOrder::Rows, CodeOrder::Fragments}) {
+          const SlotLayout layout = layoutOf(keyDim, valueDim, codes, order);
+          const Schedule schedule = defaultSchedule(layout, target("sm_90a"));
+          const Status status = check(schedule, layout, target("sm_90a"));
+          EXPECT_TRUE(status.ok()) << status.message();
+          EXPECT_EQ(schedule.keyLanes, defaultKeyLanes(layout));
+        }
+  Schedule schedule = leapQuantSchedule();
+  schedule.valueLanes = 32;
+  schedule.valuesPerLane = 4;
+  schedule.keyLanes = 8;
+  schedule.keysPerLane = 16;
+  auto message = [&](ElementType codes, CodeOrder order) {
+    return check(schedule, layoutOf(128, 128, codes, order), target("sm_90a"))
+        .message();
+  };
+  EXPECT_NE(message(ElementType::I4, CodeOrder::Rows)
+                .find("values_per_lane is 4; a multiple of 8"),
+            std::string::npos);
+  schedule.valueLanes = 16;
+  schedule.valuesPerLane = 8;
+  EXPECT_EQ(message(ElementType::I4, CodeOrder::Rows), "");
+  EXPECT_NE(message(ElementType::I4, CodeOrder::Fragments)
+                .find("values_per_lane is 8; a multiple of 16"),
+            std::string::npos);
+  schedule = leapQuantSchedule();
+  EXPECT_EQ(message(ElementType::I4, CodeOrder::Fragments), "");
+  EXPECT_EQ(message(ElementType::I6, CodeOrder::Fragments), "");
 }
 
 } // namespace

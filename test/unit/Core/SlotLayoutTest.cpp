@@ -148,14 +148,16 @@ void expectSound(const SlotLayout &layout) {
 
 TEST(SlotLayout, KeyDimsArePaddedTo8AndValueDimsTo16) {
   for (int dim = kMinDim; dim <= kMaxDim; ++dim)
-    for (ElementType codes : {ElementType::F32, ElementType::F16,
-                              ElementType::BF16, ElementType::I8}) {
+    for (ElementType codes :
+         {ElementType::F32, ElementType::F16, ElementType::BF16,
+          ElementType::I8, ElementType::I6, ElementType::I4, ElementType::I3,
+          ElementType::I2}) {
       SCOPED_TRACE(testing::Message() << dim << " " << toString(codes));
       DecodeSpec spec = leapQuantInt8();
       spec.heads.keyDim = dim;
       spec.heads.valueDim = kMinDim + kMaxDim - dim;
       spec.state.codes = codes;
-      if (codes != ElementType::I8)
+      if (!isInteger(codes))
         spec.state.scales.clear();
       ASSERT_TRUE(check(spec).empty());
       const SlotLayout layout =
@@ -171,6 +173,23 @@ TEST(SlotLayout, KeyDimsArePaddedTo8AndValueDimsTo16) {
       EXPECT_EQ(layout.codes.width, layout.paddedValue);
       expectSound(layout);
     }
+}
+
+// Sizes at 128 x 128 as LeapQuant's settings give them.
+TEST(SlotLayout, BitsPerElementOfNarrowCodes) {
+  DecodeSpec spec = leapQuantInt8();
+  auto layoutOf = [&](ElementType codes, int compensators) {
+    spec.state.codes = codes;
+    spec.window.compensators = compensators;
+    return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None});
+  };
+  // codes + 2 x 512 of scales + 512 per compensator
+  EXPECT_EQ(layoutOf(ElementType::I6, 4).stateBytesPerHead(), 12288 + 3072);
+  EXPECT_EQ(layoutOf(ElementType::I6, 4).bitsPerElement(), 7.5);
+  EXPECT_EQ(layoutOf(ElementType::I4, 8).stateBytesPerHead(), 8192 + 5120);
+  EXPECT_EQ(layoutOf(ElementType::I4, 8).bitsPerElement(), 6.5);
+  EXPECT_EQ(layoutOf(ElementType::I3, 0).codes.bytes(), 6144);
+  EXPECT_EQ(layoutOf(ElementType::I2, 0).codes.bytes(), 4096);
 }
 
 TEST(SlotLayout, FragmentsPadKeysTo16) {

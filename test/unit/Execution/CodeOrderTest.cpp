@@ -13,7 +13,11 @@
 
 #include "FormatList.h"
 #include "Oracle.h"
+#include "decant/Core/CodeStore.h"
+#include "decant/Reference/Codec.h"
+#include "decant/Reference/ReferenceRun.h"
 
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -41,10 +45,7 @@ protected:
     if (std::strncmp(c.codes, "int", 3) != 0) {
       overrides.push_back(fmt::format(R"(state={{"codes": "{}"}})", c.codes));
     } else {
-      overrides.push_back(
-          fmt::format(R"(state={{"codes": "{}", "scale": [{}, {}]}})", c.codes,
-                      scale("key", "sqrt_mean_abs", "f32"),
-                      scale("value", "absmax", "f32")));
+      overrides.push_back("state=" + smooth(c.codes));
       overrides.push_back("window.compensators=2");
     }
     return makeSpec(overrides);
@@ -105,21 +106,83 @@ TEST_P(CodeOrders, AreOneComputation) {
   EXPECT_EQ(word, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CodeOrders,
-                         testing::Values(Case{"gated_delta", "int8", 128, 128},
-                                         Case{"gated_delta", "int8", 48, 64},
-                                         Case{"gated_delta", "int8", 96, 80},
-                                         Case{"gated_delta", "int8", 256, 128},
-                                         Case{"kda", "int8", 128, 128},
-                                         Case{"kda", "int8", 48, 64},
-                                         Case{"kda", "int8", 96, 80},
-                                         Case{"kda", "int8", 256, 128},
-                                         Case{"gated_delta", "f32", 128, 128},
-                                         Case{"gated_delta", "f32", 96, 80},
-                                         Case{"kda", "f32", 48, 64},
-                                         Case{"gated_delta", "bf16", 128, 128},
-                                         Case{"gated_delta", "bf16", 48, 64},
-                                         Case{"kda", "bf16", 96, 80},
-                                         Case{"kda", "bf16", 256, 128}));
+INSTANTIATE_TEST_SUITE_P(
+    All, CodeOrders,
+    testing::Values(
+        Case{"gated_delta", "int8", 128, 128},
+        Case{"gated_delta", "int8", 48, 64},
+        Case{"gated_delta", "int8", 96, 80},
+        Case{"gated_delta", "int8", 256, 128}, Case{"kda", "int8", 128, 128},
+        Case{"kda", "int8", 48, 64}, Case{"kda", "int8", 96, 80},
+        Case{"kda", "int8", 256, 128}, Case{"gated_delta", "f32", 128, 128},
+        Case{"gated_delta", "f32", 96, 80}, Case{"kda", "f32", 48, 64},
+        Case{"gated_delta", "bf16", 128, 128},
+        Case{"gated_delta", "bf16", 48, 64}, Case{"kda", "bf16", 96, 80},
+        Case{"kda", "bf16", 256, 128}, Case{"gated_delta", "int6", 128, 128},
+        Case{"kda", "int6", 96, 80}, Case{"gated_delta", "int4", 128, 128},
+        Case{"kda", "int4", 48, 64}, Case{"gated_delta", "int3", 256, 128},
+        Case{"kda", "int2", 96, 80}));
+
+using Packed = std::tuple<const char *, CodeOrder>;
+class PackedCodes : public testing::TestWithParam<Packed> {};
+
+// States whose elements are codes under a power of two for each value, with the
+// largest code in every column: scales are within a rounding of that power,
+// whoever fits them, and quotients as far from the middle between two codes as
+// can be. So kernel, codec and construction have the same bytes of codes,
+// padding included.
+TEST_P(PackedCodes, AreTheCodecsBytes) {
+  const auto &[codes, order] = GetParam();
+  const std::pair<int, int> dims[] = {
+      {128, 128}, {48, 64}, {20, 24}, {251, 80}};
+  for (const auto &[keyDim, valueDim] : dims) {
+    SCOPED_TRACE(fmt::format("{} x {}", keyDim, valueDim));
+    const DecodeSpec spec =
+        makeSpec({"state=" + integers(codes, {scale("value", "absmax", "f32")}),
+                  fmt::format("heads.key_dim={}", keyDim),
+                  fmt::format("heads.value_dim={}", valueDim)});
+    Layer layer(spec, inOrder(1), Kernels::All, sharedEngine(), order);
+    const SlotLayout &layout = layer.layout();
+    const int most = maxCode(layout.codes.type);
+    auto codeOf = [&, keyDim = keyDim](int head, int key, int value) {
+      if (key == value % keyDim)
+        return value % 2 ? most : -most;
+      return (key * 7 + value * 13 + head) % (2 * most + 1) - most;
+    };
+    std::vector<double> states;
+    std::vector<std::vector<uint8_t>> built, encoded;
+    for (int head = 0; head < layout.valueHeads; ++head) {
+      built.emplace_back(layout.headBytes, 0);
+      encoded.emplace_back(layout.headBytes, 0);
+      for (int key = 0; key < layout.paddedKey; ++key)
+        for (int value = 0; value < layout.paddedValue; ++value) {
+          const bool padding = key >= keyDim || value >= valueDim;
+          const int code = padding ? 0 : codeOf(head, key, value);
+          storeCode(layout, built[head].data(), key, value, code);
+          if (!padding)
+            states.push_back(std::ldexp(code, value % 9 - 4));
+        }
+      encodeHead(layout, &states[head * keyDim * valueDim],
+                 encoded[head].data());
+    }
+    layer.pack(states);
+    for (int head = 0; head < layout.valueHeads; ++head) {
+      const uint8_t *stored =
+          layer.slot(0) + kSlotHeaderBytes + head * layout.headBytes;
+      EXPECT_EQ(std::memcmp(encoded[head].data(), built[head].data(),
+                            layout.codes.bytes()),
+                0);
+      EXPECT_EQ(std::memcmp(stored, built[head].data(), layout.codes.bytes()),
+                0);
+    }
+    // What comes back is off by the rounding of a scale, twice.
+    EXPECT_LE(relativeError(layer.unpack(), states), std::ldexp(1, -23));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PackedCodes,
+    testing::Combine(testing::Values("int8", "int6", "int4", "int3", "int2"),
+                     testing::Values(CodeOrder::Rows, CodeOrder::Fragments)));
 
 } // namespace

@@ -19,9 +19,18 @@ inline std::string scale(const char *axis, const char *fit, const char *type) {
   return fmt::format(R"({{"axis": "{}", "fit": "{}", "type": "{}"}})", axis,
                      fit, type);
 }
-inline std::string int8(const std::vector<std::string> &scales) {
-  return fmt::format(R"({{"codes": "int8", "scale": [{}]}})",
+inline std::string integers(const char *codes,
+                            const std::vector<std::string> &scales) {
+  return fmt::format(R"({{"codes": "{}", "scale": [{}]}})", codes,
                      fmt::join(scales, ", "));
+}
+inline std::string int8(const std::vector<std::string> &scales) {
+  return integers("int8", scales);
+}
+/// Key smoothing and an absmax scale per value channel.
+inline std::string smooth(const char *codes) {
+  return integers(codes, {scale("key", "sqrt_mean_abs", "f32"),
+                          scale("value", "absmax", "f32")});
 }
 
 struct Format {
@@ -55,6 +64,10 @@ inline const std::vector<Format> &formats() {
       {"smooth_value_f16_key_bf16",
        int8({scale("value", "sqrt_mean_abs", "f16"),
              scale("key", "absmax", "bf16")})},
+      {"int6", smooth("int6")},
+      {"int4", smooth("int4")},
+      {"int3", smooth("int3")},
+      {"int2", smooth("int2")},
   };
   return all;
 }

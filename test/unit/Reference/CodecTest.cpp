@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "decant/Reference/Codec.h"
 
+#include "decant/Core/CodeStore.h"
+
 #include "TestSpecs.h"
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/Compensator.h"
@@ -126,7 +128,14 @@ TEST(Codec, HalfCodesSaturate) {
   EXPECT_EQ(head.decode()[6], -65504);
 }
 
-TEST(Codec, Int8IsWithinHalfAStepWhateverTheScales) {
+class IntegerCodes : public testing::TestWithParam<ElementType> {};
+INSTANTIATE_TEST_SUITE_P(All, IntegerCodes,
+                         testing::Values(ElementType::I8, ElementType::I6,
+                                         ElementType::I4, ElementType::I3,
+                                         ElementType::I2),
+                         [](const auto &info) { return toString(info.param); });
+
+TEST_P(IntegerCodes, AreWithinHalfAStepWhateverTheScales) {
   const ScaleSpec keyMax = {Axis::Key, ScaleFit::AbsMax, ElementType::F32};
   const ScaleSpec valueMax = {Axis::Value, ScaleFit::AbsMax, ElementType::F32};
   const std::vector<std::vector<ScaleSpec>> choices = {{keyMax},
@@ -136,7 +145,7 @@ TEST(Codec, Int8IsWithinHalfAStepWhateverTheScales) {
                                                        leapQuantScales()};
   const State state = outlierState(100, 72, 2);
   for (const std::vector<ScaleSpec> &scales : choices) {
-    Head head(makeSpec(100, 72, ElementType::I8, scales));
+    Head head(makeSpec(100, 72, GetParam(), scales));
     head.encode(state);
     const State decoded = head.decode();
     for (int k = 0; k < 100; ++k)
@@ -146,24 +155,23 @@ TEST(Codec, Int8IsWithinHalfAStepWhateverTheScales) {
         const double step = (keys.empty() ? 1 : head.get(keys, k)) *
                             (values.empty() ? 1 : head.get(values, v));
         // An absmax scale is rounded to f32, which may put the largest element
-        // 2^-24 beyond code 127.
+        // 2^-24 beyond the largest code.
         ASSERT_LE(std::fabs(decoded[k * 72 + v] - state[k * 72 + v]),
-                  step * (0.5 + 127 * std::ldexp(1, -24)));
+                  step * (0.5 + maxCode(GetParam()) * std::ldexp(1, -24)));
       }
   }
 }
 
-TEST(Codec, LastAbsMaxScaleUsesTheWholeRange) {
+TEST_P(IntegerCodes, UseTheirWholeRangeUnderAnAbsMaxScale) {
   const State state = outlierState(64, 32, 3);
-  Head head(makeSpec(64, 32, ElementType::I8, leapQuantScales()));
+  Head head(makeSpec(64, 32, GetParam(), leapQuantScales()));
   head.encode(state);
   for (int v = 0; v < 32; ++v) {
     double most = 0;
     for (int k = 0; k < 64; ++k)
-      most =
-          std::max(most, std::fabs(head.get(head.layout.codes,
-                                            k * head.layout.paddedValue + v)));
-    EXPECT_EQ(most, 127) << "column " << v;
+      most = std::max(
+          most, std::fabs(loadCode(head.layout, head.bytes.data(), k, v)));
+    EXPECT_EQ(most, maxCode(GetParam())) << "column " << v;
   }
 }
 
@@ -222,6 +230,25 @@ TEST(Codec, PaddingIsZero) {
     EXPECT_EQ(head.get(head.layout.keyScale, k), 0);
   for (int v = 18; v < 32; ++v)
     EXPECT_EQ(head.get(head.layout.valueScale, v), 0);
+}
+
+TEST_P(IntegerCodes, AreTheSameInFragments) {
+  const DecodeSpec spec = makeSpec(20, 18, GetParam(), leapQuantScales());
+  const State state = outlierState(20, 18, 5);
+  Head rows(spec);
+  rows.encode(state);
+  Head tiles(spec);
+  tiles.layout = makeSlotLayout(spec, scalarDecay(), CodeOrder::Fragments);
+  tiles.bytes.assign(tiles.layout.headBytes, 0xa5);
+  tiles.encode(state);
+  EXPECT_EQ(rows.decode(), tiles.decode());
+  for (int k = 0; k < tiles.layout.paddedKey; ++k)
+    for (int v = 0; v < tiles.layout.paddedValue; ++v)
+      if (k >= 20 || v >= 18)
+        ASSERT_EQ(loadCode(tiles.layout, tiles.bytes.data(), k, v), 0);
+  // Zero bytes are the lowest code under scales of zero.
+  tiles.bytes.assign(tiles.layout.headBytes, 0);
+  EXPECT_EQ(largest(tiles.decode()), 0);
 }
 
 TEST(Codec, ZeroBytesAreTheZeroState) {

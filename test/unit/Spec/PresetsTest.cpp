@@ -114,6 +114,8 @@ TEST(Presets, MethodsAreWhatTheirNamesSay) {
            MethodRow{"replayssm", E::F32, 0, 16, 0, E::BF16},
            MethodRow{"replayssm-bf16", E::BF16, 0, 16, 0, E::BF16},
            MethodRow{"leapquant-int8", E::I8, 2, 16, 4, E::F16},
+           MethodRow{"leapquant-int6", E::I6, 2, 16, 4, E::F16},
+           MethodRow{"leapquant-int4", E::I4, 2, 16, 8, E::F16},
            MethodRow{"dsq-int8", E::I8, 2, 1, 0, E::F16},
        }) {
     SCOPED_TRACE(row.name);
