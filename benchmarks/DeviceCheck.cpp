@@ -9,32 +9,28 @@
 //
 // decant-device-check: for GDN and KDA, state formats, windows and batches,
 // runs the same tokens on the CPU target and on a device, and compares outputs,
-// decoded states, unpacked states, untouched bytes and graph replays. With
-// --time it then times a step. Prints a table and one JSON line per case; exits
-// 1 when a bound is not met.
-//
-// Bounds: bf16 outputs have a half step of 2^-9 = 2.0e-3, and both sides round
-// the same f32 value; so does everything that follows from it.
+// decoded states, unpacked states, untouched bytes and graph replays. Prints a
+// table; exits 1 when a bound (kAgreementBound) is not met. `decant bench`
+// tells how long steps take.
 //
 //===----------------------------------------------------------------------===//
 
-#include "SyntheticLayer.h"
+#include "Bench/Agreement.h"
 #include "decant/Engine.h"
-#include "decant/Reference/Codec.h"
 #include "decant/Runtime/Cuda.h"
 #include "decant/Spec/SpecReader.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <random>
 
 using namespace decant;
+using namespace decant::bench;
 
 namespace {
 
-constexpr double kBound = 2e-3;
+/// Rows whose states are decoded.
+constexpr int kStates = 16;
 constexpr int64_t kBeyondInt32 = int64_t(1) << 31;
 
 struct Format {
@@ -61,7 +57,7 @@ struct Options {
   int tokens = 20;
   int keyHeads = 16, valueHeads = 32;
   std::string order; // of codes; the default when empty
-  bool check = false, time = false, graph = false;
+  bool check = false, graph = false;
 };
 
 struct Case {
@@ -72,18 +68,8 @@ struct Case {
 
 struct Result {
   double output = 0, state = 0, unpacked = 0, flushed = 0;
-  double stepUs = 0;
   std::string graph = "-", verdict = "ok";
 };
-
-double relative(const std::vector<double> &x, const std::vector<double> &ref) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    error += (x[i] - ref[i]) * (x[i] - ref[i]);
-    norm += ref[i] * ref[i];
-  }
-  return norm == 0 ? std::sqrt(error) : std::sqrt(error / norm);
-}
 
 Expected<DecodeSpec> specOf(const Case &c, const Options &options) {
   SpecSource source;
@@ -118,8 +104,6 @@ public:
     }
     if (options.graph)
       DECANT_TRY(checkGraph(c, spec, *tested, result));
-    if (options.time)
-      DECANT_TRY(time(c, spec, *tested, result));
     return result;
   }
 
@@ -142,8 +126,6 @@ private:
                            std::move(transfer));
   }
 
-  static bool vectorDecay(const Case &c) { return c.model == "kda"; }
-
   Status compare(const Case &c, const DecodeSpec &spec, const Program &expected,
                  const Program &tested, Result &result) {
     const int64_t slotBytes = tested.info().slotBytes;
@@ -154,7 +136,7 @@ private:
     std::vector<double> x, ref;
     for (int token = 0; token < options.tokens; ++token) {
       const TokenInputs inputs =
-          makeToken(spec, vectorDecay(c), c.batch, token);
+          makeToken(spec, tested.stepArguments(), c.batch, token);
       for (LayerRun *layer : {&reference, &run}) {
         DECANT_TRY(layer->upload(inputs));
         DECANT_TRY(layer->step());
@@ -163,13 +145,14 @@ private:
         all.insert(all.end(), outputs.begin(), outputs.end());
       }
     }
-    result.output = relative(x, ref);
+    result.output = relativeError(x, ref);
     const int64_t rowWidth = int64_t(spec.heads.value) * spec.heads.valueDim;
     for (size_t i = 0; i < x.size(); ++i)
       if (plan.slots[i / rowWidth % c.batch] < 0 && x[i] != 0)
         result.verdict = "a padding row's output is not 0";
     DECANT_TRY(run.checkPoison());
-    DECANT_ASSIGN(result.state, compareStates(reference, run, tested));
+    DECANT_ASSIGN(result.state,
+                  compareStates(reference, expected, run, tested));
     DECANT_ASSIGN(result.unpacked, compareUnpacked(run, spec, tested));
 
     FlushCall flush;
@@ -180,46 +163,35 @@ private:
       DECANT_TRY(program->flush(flush));
       DECANT_TRY(program->device().synchronize(nullptr));
     }
-    DECANT_ASSIGN(result.flushed, compareStates(reference, run, tested));
+    DECANT_ASSIGN(result.flushed,
+                  compareStates(reference, expected, run, tested));
     DECANT_TRY(run.checkPoison());
     for (double error :
          {result.output, result.state, result.unpacked, result.flushed})
-      if (!(error <= kBound))
+      if (!(error <= kAgreementBound))
         result.verdict = "an error is above the bound";
     return {};
   }
 
-  /// The decoded states of up to 16 live rows.
-  Expected<double> compareStates(const LayerRun &reference, const LayerRun &run,
-                                 const Program &tested) {
-    std::vector<double> x, ref;
-    DECANT_TRY(decode(run, tested, x));
-    DECANT_TRY(decode(reference, tested, ref));
-    return relative(x, ref);
+  static Expected<std::vector<double>> someStates(const LayerRun &run,
+                                                  const Program &program) {
+    return decodeStates(run, program, run.slotPlan().slots, kStates);
   }
 
-  static Status decode(const LayerRun &run, const Program &program,
-                       std::vector<double> &states) {
-    int left = 16;
-    for (int32_t slot : run.slotPlan().slots) {
-      if (slot < 0 || left-- == 0)
-        continue;
-      DECANT_ASSIGN(std::vector<uint8_t> bytes, run.slot(slot));
-      const SlotLayout &layout = program.layout();
-      for (int head = 0; head < layout.valueHeads; ++head) {
-        const std::vector<double> state = decodeHead(
-            layout, bytes.data() + kSlotHeaderBytes + head * layout.headBytes);
-        states.insert(states.end(), state.begin(), state.end());
-      }
-    }
-    return {};
+  Expected<double> compareStates(const LayerRun &reference,
+                                 const Program &expected, const LayerRun &run,
+                                 const Program &tested) {
+    DECANT_ASSIGN(const std::vector<double> x, someStates(run, tested));
+    DECANT_ASSIGN(const std::vector<double> ref,
+                  someStates(reference, expected));
+    return relativeError(x, ref);
   }
 
   /// unpack against the host's decoding of the same bytes.
   Expected<double> compareUnpacked(const LayerRun &run, const DecodeSpec &spec,
                                    const Program &tested) {
     const auto &slots = run.slotPlan().slots;
-    const int64_t rows = std::min<int64_t>(slots.size(), 16);
+    const int64_t rows = std::min<int64_t>(slots.size(), kStates);
     const int64_t elements = rows * spec.heads.value * spec.heads.keyDim *
                              int64_t(spec.heads.valueDim);
     DECANT_ASSIGN(DeviceBuffer dense,
@@ -234,15 +206,15 @@ private:
     DECANT_TRY(
         device->copyToHost(host.data(), dense.data(), elements * 4, nullptr));
     DECANT_TRY(device->synchronize(nullptr));
-    std::vector<double> x, ref;
+    std::vector<double> x;
     const int64_t perRow = elements / rows;
     for (int64_t row = 0; row < rows; ++row)
       if (slots[row] >= 0)
         x.insert(x.end(), host.begin() + row * perRow,
                  host.begin() + (row + 1) * perRow);
-    DECANT_TRY(decode(run, tested, ref));
+    DECANT_ASSIGN(std::vector<double> ref, someStates(run, tested));
     ref.resize(x.size());
-    return relative(x, ref);
+    return relativeError(x, ref);
   }
 
   /// Captures a step of all rows, then replays it with fewer: rows beyond the
@@ -265,7 +237,7 @@ private:
     result.graph = "equal";
     for (int token = 0; token < options.tokens; ++token) {
       const TokenInputs inputs =
-          makeToken(spec, vectorDecay(c), c.batch, token);
+          makeToken(spec, program.stepArguments(), c.batch, token);
       DECANT_TRY(eager.upload(inputs));
       DECANT_TRY(replayed.upload(inputs));
       DECANT_TRY(eager.step());
@@ -290,46 +262,6 @@ private:
     return device->destroyStream(stream);
   }
 
-  /// The mean step of one window, every row at a phase of its own.
-  Status time(const Case &c, const DecodeSpec &spec, const Program &program,
-              Result &result) {
-    const SlotPlan plan = SlotPlan::inOrder(c.batch, program.info().slotBytes);
-    DECANT_ASSIGN(LayerRun run, LayerRun::create(spec, device, program, plan));
-    DECANT_TRY(run.upload(makeToken(spec, vectorDecay(c), c.batch, 0)));
-    std::mt19937 random(3);
-    std::vector<int> phase(c.batch);
-    for (int &p : phase)
-      p = int(random() % c.window);
-    for (int token = 0; token + 1 < c.window; ++token) {
-      std::vector<int32_t> due = plan.slots;
-      for (int64_t row = 0; row < c.batch; ++row)
-        if (phase[row] <= token)
-          due[row] = -1;
-      DECANT_TRY(run.setSlots(due));
-      DECANT_TRY(run.step());
-    }
-    DECANT_TRY(run.setSlots(plan.slots));
-    DECANT_ASSIGN(StreamHandle stream, device->createStream());
-    DECANT_ASSIGN(EventHandle begin, device->createEvent());
-    DECANT_ASSIGN(EventHandle end, device->createEvent());
-    const int steps = std::max(16, c.window);
-    std::vector<double> times;
-    for (int repeat = 0; repeat < 7; ++repeat) {
-      DECANT_TRY(device->recordEvent(begin, stream));
-      for (int step = 0; step < steps; ++step)
-        DECANT_TRY(run.step(stream));
-      DECANT_TRY(device->recordEvent(end, stream));
-      DECANT_ASSIGN(double us, device->microsecondsBetween(begin, end));
-      if (repeat > 0) // the first warms up
-        times.push_back(us / steps);
-    }
-    std::sort(times.begin(), times.end());
-    result.stepUs = times[times.size() / 2];
-    for (EventHandle event : {begin, end})
-      DECANT_TRY(device->destroyEvent(event));
-    return device->destroyStream(stream);
-  }
-
   Engine &engine;
   std::shared_ptr<Device> cpu, device;
   const Options &options;
@@ -351,9 +283,9 @@ int runAll(const Options &options) {
       return fail(opened->status());
   const DeviceInfo &info = (*device)->info();
   fmt::print("device {}, driver {}\n", info.name, info.driverVersion);
-  fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10}{:>10}{:>10}{:>10} {:<8}{:>10}  {}\n",
-             "rule", "state", "window", "batch", "output", "state", "unpack",
-             "flush", "graph", "step us", "verdict");
+  fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10}{:>10}{:>10}{:>10} {:<8}  {}\n", "rule",
+             "state", "window", "batch", "output", "state", "unpack", "flush",
+             "graph", "verdict");
   Checker checker(*engine, *cpu, *device, options);
   int failures = 0;
   for (const std::string &model : options.models)
@@ -370,10 +302,10 @@ int runAll(const Options &options) {
           }
           failures += result->verdict != "ok";
           fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10.1e}{:>10.1e}{:>10.1e}{:>10.1e} "
-                     "{:<8}{:>10.2f}  {}\n",
+                     "{:<8}  {}\n",
                      model, format, window, batch, result->output,
                      result->state, result->unpacked, result->flushed,
-                     result->graph, result->stepUs, result->verdict);
+                     result->graph, result->verdict);
           std::fflush(stdout);
         }
         for (const KernelResources &kernel : checker.resources)
@@ -390,7 +322,7 @@ int runAll(const Options &options) {
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app("Compares a device with the CPU target and times a step.");
+  CLI::App app("Compares a device with the CPU target.");
   app.add_option("--device", options.device,
                  "cuda:N, or cpu to test the check");
   app.add_option("--batch", options.batches)->delimiter(',');
@@ -407,7 +339,6 @@ int main(int argc, char **argv) {
   app.add_option("--value-heads", options.valueHeads);
   app.add_flag("--check", options.check, "compare with the CPU target");
   app.add_flag("--graph", options.graph, "replay a captured graph");
-  app.add_flag("--time", options.time, "time a step");
   CLI11_PARSE(app, argc, argv);
   return runAll(options);
 }

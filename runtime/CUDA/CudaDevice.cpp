@@ -210,3 +210,38 @@ Expected<double> CudaDevice::microsecondsBetween(EventHandle begin,
   }));
   return double(milliseconds) * 1000;
 }
+
+Expected<CudaMemory> CudaDevice::memory() const {
+  CudaMemory memory;
+  size_t unused = 0, total = 0;
+  DECANT_TRY(inContext("cuMemGetInfo", [&](const CudaDriver &driver) {
+    return driver.memGetInfo(&unused, &total);
+  }));
+  memory.freeBytes = int64_t(unused);
+  memory.totalBytes = int64_t(total);
+  cuda::DeviceId id = 0;
+  DECANT_TRY(inContext("cuDeviceGet", [&](const CudaDriver &driver) {
+    return driver.deviceGet(&id, facts.ordinal);
+  }));
+  int l2 = 0;
+  struct Query {
+    int attribute;
+    int *result;
+  };
+  for (Query query :
+       {Query{cuda::kDeviceL2Bytes, &l2},
+        Query{cuda::kDeviceMultiprocessors, &memory.multiprocessors}})
+    DECANT_TRY(inContext("cuDeviceGetAttribute", [&](const CudaDriver &driver) {
+      return driver.deviceGetAttribute(query.result, query.attribute, id);
+    }));
+  memory.l2Bytes = l2;
+  return memory;
+}
+
+Expected<CudaMemory> decant::cudaMemory(const Device &device) {
+  auto *cudaDevice = dynamic_cast<const CudaDevice *>(&device);
+  if (!cudaDevice)
+    return Status::invalid("device " + device.info().name +
+                           " is no CUDA device");
+  return cudaDevice->memory();
+}

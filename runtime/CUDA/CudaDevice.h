@@ -9,7 +9,7 @@
 #define DECANT_RUNTIME_CUDA_CUDADEVICE_H
 
 #include "CudaContext.h"
-#include "decant/Runtime/Device.h"
+#include "decant/Runtime/Cuda.h"
 
 namespace decant {
 
@@ -46,6 +46,8 @@ public:
   Status recordEvent(EventHandle event, StreamHandle stream) override;
   Expected<double> microsecondsBetween(EventHandle begin,
                                        EventHandle end) override;
+
+  Expected<CudaMemory> memory() const;
 
 private:
   CudaDevice(std::shared_ptr<CudaContext> context, DeviceInfo facts)

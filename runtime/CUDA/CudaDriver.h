@@ -43,6 +43,8 @@ constexpr Result kErrorJitCompilerNotFound = 221;
 constexpr Result kErrorSystemDriverMismatch = 803;
 constexpr Result kErrorCompatNotSupported = 804;
 
+constexpr int kDeviceMultiprocessors = 16;
+constexpr int kDeviceL2Bytes = 38;
 constexpr int kDeviceComputeMajor = 75;
 constexpr int kDeviceComputeMinor = 76;
 constexpr int kDeviceMaxSharedOptin = 97;

@@ -48,6 +48,7 @@ struct Command {
 Command addCompile(CLI::App &root);
 Command addRun(CLI::App &root);
 Command addInspect(CLI::App &root);
+Command addBench(CLI::App &root);
 Command addEnv(CLI::App &root);
 Command addPresets(CLI::App &root);
 

@@ -14,10 +14,10 @@
 
 #include "Command.h"
 
+#include "Bench/StepBytes.h"
 #include "Ptxas.h"
 #include "SlotPicture.h"
 #include "SpecArguments.h"
-#include "StepBytes.h"
 #include "Targets.h"
 #include "decant/Compiler/Compiler.h"
 
@@ -29,6 +29,7 @@
 
 using namespace decant;
 using namespace decant::tool;
+using bench::Traffic;
 
 namespace {
 
@@ -146,8 +147,8 @@ void describeKernels(const KernelImage &image, Report &report) {
 void describeTraffic(const KernelImage &image, Report &report) {
   if (!image.find("step"))
     return; // an image of pack and unpack
-  std::vector<Traffic> list = stepTraffic(image);
-  list.push_back(totalOf(list));
+  std::vector<Traffic> list = bench::stepTraffic(image);
+  list.push_back(bench::totalOf(list));
   Json &json = report.json["bytes_per_step"] = Json::object();
   report.text += fmt::format("\nbytes of one token of one sequence, mean over "
                              "a window\n  {:<14} {:>10} {:>10}\n",

@@ -37,6 +37,15 @@ Expected<int> cudaDeviceCount(const CudaDriver &driver);
 Expected<std::shared_ptr<Device>>
 openCudaDevice(std::shared_ptr<const CudaDriver> driver, int ordinal);
 
+/// What a working set is to be compared with.
+struct CudaMemory {
+  int64_t freeBytes = 0, totalBytes = 0; // now, of all processes
+  int64_t l2Bytes = 0;
+  int multiprocessors = 0;
+};
+/// `device` must be a CUDA device.
+Expected<CudaMemory> cudaMemory(const Device &device);
+
 /// Whether a driver can read PTX of an ISA version (80 is 8.0), by the release
 /// table of the PTX ISA manual; names both versions when it cannot.
 Status checkPtxIsa(int ptxIsa, int driverVersion);

@@ -34,6 +34,9 @@ static_assert(cuda::kErrorSystemDriverMismatch ==
               CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
 static_assert(cuda::kErrorCompatNotSupported ==
               CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
+static_assert(cuda::kDeviceMultiprocessors ==
+              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+static_assert(cuda::kDeviceL2Bytes == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
 static_assert(cuda::kDeviceComputeMajor ==
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(cuda::kDeviceComputeMinor ==
@@ -94,6 +97,7 @@ TEST(CudaAbi, ArgumentsHaveTheSizesOfCudaH) {
   SAME(launchKernel, cuLaunchKernel);
   SAME(memAlloc, cuMemAlloc);
   SAME(memFree, cuMemFree);
+  SAME(memGetInfo, cuMemGetInfo);
   SAME(memsetD8Async, cuMemsetD8Async);
   SAME(memcpyHtoDAsync, cuMemcpyHtoDAsync);
   SAME(memcpyDtoHAsync, cuMemcpyDtoHAsync);

@@ -44,6 +44,18 @@ TEST_F(FakeGpu, DescribesItself) {
   EXPECT_EQ(info.maxSharedBytes, 232448);
 }
 
+TEST_F(FakeGpu, SaysWhatMemoryIsFree) {
+  auto device = openDevice();
+  EXPECT_EQ(cudaMemory(*device)->freeBytes, int64_t(5) << 30);
+  EXPECT_EQ(cudaMemory(*device)->totalBytes, int64_t(5) << 30);
+  EXPECT_EQ(cudaMemory(*device)->l2Bytes, 50 << 20);
+  EXPECT_EQ(cudaMemory(*device)->multiprocessors, 132);
+  // The fake takes 1 MiB for each allocation.
+  void *memory = device->allocate(1).take();
+  EXPECT_EQ(cudaMemory(*device)->freeBytes, (int64_t(5) << 30) - (1 << 20));
+  EXPECT_TRUE(device->release(memory).ok());
+}
+
 TEST_F(FakeGpu, LaunchesWithTheEntrysShapeAndArguments) {
   auto device = openDevice();
   auto image = device->load(decodeImage(8)).take();

@@ -117,6 +117,8 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 75   ? state.computeMajor
            : attribute == 76 ? state.computeMinor
            : attribute == 97 ? 232448
+           : attribute == 38 ? 50 << 20
+           : attribute == 16 ? 132
                              : -1;
   return kOk;
 }
@@ -251,6 +253,12 @@ CUresult cuMemFree_v2(CUdeviceptr memory) {
   NEED_CONTEXT();
   free((void *)(size_t)memory);
   --state.allocations;
+  return kOk;
+}
+CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {
+  NEED_CONTEXT();
+  *total = (size_t)5 << 30;
+  *unused = *total - ((size_t)state.allocations << 20);
   return kOk;
 }
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t size,

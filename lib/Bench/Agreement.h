@@ -1,0 +1,55 @@
+//===- Agreement.h - do two devices compute the same? ---------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Outputs and decoded states of two devices on the same tokens.
+//
+// The bound: bf16 outputs have a half step of 2^-9 = 2.0e-3, and both sides
+// round the same f32 value; so does everything that follows from it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_LIB_BENCH_AGREEMENT_H
+#define DECANT_LIB_BENCH_AGREEMENT_H
+
+#include "SyntheticLayer.h"
+
+namespace decant::bench {
+
+constexpr double kAgreementBound = 2e-3;
+
+/// ||x - ref|| / ||ref||, or ||x|| where ref is 0.
+double relativeError(const std::vector<double> &x,
+                     const std::vector<double> &ref);
+
+/// The decoded states of the first `count` of these slots that are not padding.
+Expected<std::vector<double>> decodeStates(const LayerRun &run,
+                                           const Program &program,
+                                           const std::vector<int32_t> &slots,
+                                           int count);
+
+struct Agreement {
+  double output = 0, state = 0; // relative errors
+  int64_t rows = 0;             // that were compared
+  int64_t tokens = 0;
+
+  /// A NaN is beyond every bound.
+  bool good() const {
+    return output <= kAgreementBound && state <= kAgreementBound;
+  }
+};
+
+/// Decodes a window and a few tokens of `batch` rows with `tested` and compares
+/// some of the rows with `expected`, which decodes only those.
+Expected<Agreement> compareBatch(const DecodeSpec &spec,
+                                 std::shared_ptr<Device> testedDevice,
+                                 const Program &tested,
+                                 std::shared_ptr<Device> expectedDevice,
+                                 const Program &expected, int64_t batch);
+
+} // namespace decant::bench
+
+#endif // DECANT_LIB_BENCH_AGREEMENT_H
