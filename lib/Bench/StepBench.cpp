@@ -147,12 +147,12 @@ Expected<BatchTimes> StepBench::measure(int64_t batch,
   if (!host) {
     DECANT_ASSIGN(memory, cudaMemory(*device));
   }
-  const SlotPlan one = SlotPlan::dense(batch, slotBytes);
-  const int64_t setBytes = LayerRun::bytesNeeded(spec, program, one);
+  // Sets differ by what rounding and the pool's spare slot add.
+  const int64_t setNeeds =
+      LayerRun::bytesNeeded(spec, program, SlotPlan::dense(batch, slotBytes));
+  const int64_t fitting = (memory.freeBytes - kReserveBytes) / setNeeds;
   const int64_t sets =
-      host ? 1
-           : chooseSets(setBytes, memory.l2Bytes,
-                        std::max<int64_t>(0, memory.freeBytes - kReserveBytes));
+      host ? 1 : chooseSets(batch * slotBytes, memory.l2Bytes, fitting);
   const SlotPlan plan = SlotPlan::dense(batch * sets, slotBytes);
   const int64_t needed =
       LayerRun::bytesNeeded(spec, program, plan) + kReserveBytes;

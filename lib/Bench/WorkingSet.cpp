@@ -14,12 +14,12 @@
 using namespace decant;
 
 int64_t decant::bench::chooseSets(int64_t setBytes, int64_t l2Bytes,
-                                  int64_t freeBytes) {
+                                  int64_t fitting) {
   const int64_t beyondCache =
       (kCachesBetween * l2Bytes + setBytes - 1) / setBytes;
   const int64_t fewest = std::clamp<int64_t>(beyondCache, 1, kMaxSets);
   const int64_t usual = std::min(kUsualSets, kUsualBytes / setBytes);
-  return std::max(fewest, std::min(usual, freeBytes / setBytes));
+  return std::max(fewest, std::min(usual, fitting));
 }
 
 std::vector<int> decant::bench::randomPhases(int64_t rows, int window) {

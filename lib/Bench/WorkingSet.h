@@ -29,10 +29,10 @@ constexpr int64_t kUsualSets = 8;
 constexpr int64_t kUsualBytes = int64_t(8) << 30;
 constexpr int64_t kMaxSets = 512;
 
-/// How many sets of `setBytes` to rotate; the fewest that leave the cache (1
-/// with an l2Bytes of 0) is returned where `freeBytes` holds no more, whether
-/// that fits or not.
-int64_t chooseSets(int64_t setBytes, int64_t l2Bytes, int64_t freeBytes);
+/// How many sets with `setBytes` of slots to rotate. The fewest that leave the
+/// cache are returned also where memory holds less than that (`fitting` sets):
+/// the caller says so.
+int64_t chooseSets(int64_t setBytes, int64_t l2Bytes, int64_t fitting);
 
 /// The tokens that each row's window holds before the first step, at random:
 /// what a batch looks like whose sequences came one by one.
