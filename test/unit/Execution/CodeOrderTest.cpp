@@ -185,4 +185,36 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("int8", "int6", "int4", "int3", "int2"),
                      testing::Values(CodeOrder::Rows, CodeOrder::Fragments)));
 
+// Lanes of a GPU's schedule meet in the bytes of narrow codes (1 and 4 keys
+// a lane); they must leave what one lane leaves. Sums of powers of two have the
+// same bits on any number of lanes.
+TEST_P(PackedCodes, AreOneLanesOnManyLanes) {
+  const auto &[codes, order] = GetParam();
+  for (int keyDim : {16, 64}) {
+    SCOPED_TRACE(keyDim);
+    const DecodeSpec spec = makeSpec(
+        {"state=" + smooth(codes), "window.length=3", "window.records=f16",
+         "window.compensators=1", fmt::format("heads.key_dim={}", keyDim),
+         "heads.value_dim=32"});
+    Layer one(spec, inOrder(1), Kernels::All, sharedEngine(), order);
+    const Schedule schedule =
+        defaultSchedule(one.layout(), valueOf(lookupTarget("sm_90a")));
+    ASSERT_EQ(schedule.keysPerLane, keyDim / 16);
+    Layer many(spec, inOrder(1), schedule, order);
+    const Oracle oracle(spec, one.layout(), 1);
+    std::vector<double> states;
+    for (int i = 0; i < 2 * keyDim * 32; ++i)
+      states.push_back(float(3 * std::sin(0.7 * i) + std::cos(0.013 * i)));
+    one.pack(states);
+    many.pack(states);
+    ASSERT_TRUE(one.pool() == many.pool()) << "packed";
+    for (int token = 0; token < 4; ++token) {
+      const Token input = makeToken(oracle, token);
+      ASSERT_EQ(one.step(input), many.step(input)) << token;
+    }
+    EXPECT_TRUE(one.pool() == many.pool());
+    EXPECT_EQ(one.unpack(), many.unpack());
+  }
+}
+
 } // namespace
