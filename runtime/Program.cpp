@@ -8,6 +8,8 @@
 
 #include "decant/Runtime/Program.h"
 
+#include "decant/Core/Schedule.h"
+
 #include "ArgTable.h"
 #include "Slots.h"
 
@@ -67,6 +69,8 @@ ProgramInfo describeProgram(const KernelImage &image) {
   info.pad = image.pad;
   info.stateBytesPerHead = image.layout.stateBytesPerHead();
   info.bitsPerElement = image.layout.bitsPerElement();
+  const Expected<Schedule> schedule = parseSchedule(image.scheduleText);
+  info.stepFolds = schedule && schedule->boundary == Boundary::Step;
   return info;
 }
 
@@ -241,7 +245,7 @@ Status Program::step(const StepCall &call) const {
   Status status = gatherStep(call, stepArgs, commitArgs);
   if (status.ok())
     status = stepTable->launch(call.rows.rows, stepArgs, call.stream);
-  if (status.ok() && commitTable)
+  if (status.ok() && commitTable && !facts.stepFolds)
     status = commitTable->launch(call.rows.rows, commitArgs, call.stream);
   return status.ok()
              ? status

@@ -56,7 +56,8 @@ def Decant_DecayKind : Decant_Enum<"DecayKind", "how a decay acts on an axis", [
   I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Scalar", 1, "scalar">,
   I32EnumAttrCase<"Vector", 2, "vector">]>;
 def Decant_ReduceKind : Decant_Enum<"ReduceKind", "how lanes are combined", [
-  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"Magnitude", 2, "magnitude">]>;
 def Decant_StrategyKind : Decant_Enum<"StrategyKind", "how a kernel is built", [
   I32EnumAttrCase<"Simt", 0, "simt">, I32EnumAttrCase<"Mma", 1, "mma">]>;
 def Decant_CodeOrderKind : Decant_Enum<"CodeOrderKind", "how codes are ordered", [

@@ -262,7 +262,7 @@ def Decant_FreshLaneOp : Decant_Op<"fresh_lane"> {
 def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "result"]>]> {
   let summary = "combines a value over all lanes of an axis";
   let description = [{
-    result = sum or max of `value` over the lanes that differ along the axis only,
+    result = sum, max or largest magnitude of `value` over the lanes that differ along the axis only,
     element by element. Every lane gets the result. All lanes of the block must
     reach the op together. `from` and `until` narrow a reduction over key lanes to
     those at distances from, 2 from, ... below until, powers of two.
@@ -288,6 +288,24 @@ def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "res
     build($_builder, $_state, result, kind, value, axis, ::mlir::IntegerAttr(),
           ::mlir::IntegerAttr());
   }]>];
+}
+
+def Decant_LaneShiftOp : Decant_Op<"lane_shift", [TypesMatchWith<"result is as value", "value", "result", "$_self">]> {
+  let summary = "the value of the lane `distance` further on in the warp";
+  let description = [{
+    Lanes without one that far get their own value. All lanes of the warp must reach
+    the op together.
+
+    ```mlir
+    decant.kernel @next(%x: f32) attributes {lanes = array<i64: 32, 1>} {
+      %y = decant.lane_shift %x by 1 : f32
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins F32:$value, I64Attr:$distance);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$value `by` $distance attr-dict `:` type($value)";
 }
 
 def Decant_BarrierOp : Decant_Op<"barrier"> {

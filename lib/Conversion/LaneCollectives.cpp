@@ -139,6 +139,14 @@ Value decant::reducedAt(LaneReduceOp reduce, LaneCounts lanes, Value lane,
   return arith::AddIOp::create(b, block, within(shape.lines));
 }
 
+Value decant::shiftedLane(Value lane, int64_t distance,
+                          ImplicitLocOpBuilder &b) {
+  Value inWarp = arith::RemUIOp::create(b, lane, index(b, kWarp));
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, inWarp,
+                                       index(b, kWarp - distance));
+  return arith::SelectOp::create(b, exists, plus(b, lane, distance), lane);
+}
+
 void decant::storeMmaOperands(const MmaMemory &memory, Value a, Value b,
                               Value acc, Value lane,
                               ImplicitLocOpBuilder &builder) {

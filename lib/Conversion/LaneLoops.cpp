@@ -58,6 +58,8 @@ private:
       emitBranch(branch);
     else if (auto reduce = dyn_cast<LaneReduceOp>(op))
       emitReduce(reduce);
+    else if (auto shift = dyn_cast<LaneShiftOp>(op))
+      emitShift(shift);
     else if (auto mma = dyn_cast<MmaOp>(op))
       emitMma(mma);
     else if (auto transpose = dyn_cast<TransposeOp>(op))
@@ -76,6 +78,17 @@ private:
     loads[reduce.getResult()] = [this, reduce, values]() -> Value {
       return memref::LoadOp::create(b, values,
                                     reducedAt(reduce, lanes, lane, b));
+    };
+  }
+
+  void emitShift(LaneShiftOp shift) {
+    Value values = takeFor(shift.getResult(), perLane(shift.getType()), shift);
+    flush(shift, [&] {
+      memref::StoreOp::create(b, resolve(shift.getValue()), values, lane);
+    });
+    const int64_t distance = shift.getDistance();
+    loads[shift.getResult()] = [this, distance, values]() -> Value {
+      return memref::LoadOp::create(b, values, shiftedLane(lane, distance, b));
     };
   }
 

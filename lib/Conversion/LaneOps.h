@@ -33,6 +33,10 @@ void reduceLanes(LaneReduceOp reduce, LaneCounts lanes, mlir::Value values,
 mlir::Value reducedAt(LaneReduceOp reduce, LaneCounts lanes, mlir::Value lane,
                       mlir::ImplicitLocOpBuilder &b);
 
+/// The lane whose value a lane_shift brings to `lane`.
+mlir::Value shiftedLane(mlir::Value lane, int64_t distance,
+                        mlir::ImplicitLocOpBuilder &b);
+
 /// Matrices of all warps: a is memref<warps x 16 x 16 x f32>, b and acc are
 /// memref<warps x 16 x 8 x f32>.
 struct MmaMemory {

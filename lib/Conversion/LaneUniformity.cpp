@@ -65,9 +65,9 @@ LogicalResult LaneUniformity::run() {
 
 LogicalResult LaneUniformity::findCollectives() {
   auto result = kernel.walk([&](Operation *op) {
-    if (!isa<BarrierOp, LaneReduceOp, MmaOp, TransposeOp>(op))
+    if (!isa<BarrierOp, LaneReduceOp, LaneShiftOp, MmaOp, TransposeOp>(op))
       return WalkResult::advance();
-    if (isa<MmaOp, TransposeOp>(op) && lanes.all() % 32 != 0) {
+    if (isa<LaneShiftOp, MmaOp, TransposeOp>(op) && lanes.all() % 32 != 0) {
       op->emitError("needs whole warps of 32 lanes; the block has ")
           << lanes.all() << " lanes";
       return WalkResult::interrupt();

@@ -20,6 +20,8 @@
 #include "LaneOps.h"
 #include "decant/Compiler/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 namespace decant {
 #define GEN_PASS_DEF_MAPTOCPU
 #include "decant/Compiler/Passes.h.inc"
@@ -55,7 +57,25 @@ private:
   }
 };
 
+/// Ops that say something about registers or instructions only.
+void simplify(KernelOp kernel) {
+  kernel.walk([](Operation *op) {
+    OpBuilder b(op);
+    if (auto lane = dyn_cast<FreshLaneOp>(op)) {
+      lane.getResult().replaceAllUsesWith(
+          LaneOp::create(b, op->getLoc(), lane.getType(), lane.getAxis()));
+      op->erase();
+    } else if (auto reduce = dyn_cast<LaneReduceOp>(op);
+               reduce && reduce.getKind() == ReduceKind::Magnitude) {
+      reduce.setOperand(
+          math::AbsFOp::create(b, op->getLoc(), reduce.getValue()));
+      reduce.setKind(ReduceKind::Max);
+    }
+  });
+}
+
 LogicalResult mapKernel(KernelOp kernel, ImplicitLocOpBuilder &b) {
+  simplify(kernel);
   auto lanes = kernel.getLanes();
   if (!lanes || lanes->size() != 2)
     return kernel.emitError("has no lanes; decant-tile-kernel comes before "

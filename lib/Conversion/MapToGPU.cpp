@@ -19,6 +19,8 @@
 #include "decant/Compiler/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace decant {
 #define GEN_PASS_DEF_MAPTOGPU
@@ -152,6 +154,15 @@ private:
                   view(cast<MemRefType>(scratch.getType()), plan.offsets[op]));
     } else if (auto reduce = dyn_cast<LaneReduceOp>(op)) {
       mapping.map(reduce.getResult(), mapReduce(reduce));
+    } else if (auto shift = dyn_cast<LaneShiftOp>(op)) {
+      Value x = mapping.lookup(shift.getValue());
+      Value distance = arith::ConstantOp::create(
+          b, b.getI32IntegerAttr(shift.getDistance()));
+      Value warp = arith::ConstantOp::create(b, b.getI32IntegerAttr(kWarp));
+      mapping.map(
+          shift.getResult(),
+          gpu::ShuffleOp::create(b, x, distance, warp, gpu::ShuffleMode::DOWN)
+              .getShuffleResult());
     } else if (mapWarpOp(op, b, mapping)) {
       // tensor cores, packed codes and copies: WarpOps.cpp
     } else if (isa<ReturnOp>(op)) {
@@ -183,9 +194,19 @@ private:
   }
 
   Value combine(ReduceKind kind, Value x, Value y) {
-    if (kind == ReduceKind::Max)
-      return arith::MaxNumFOp::create(b, x, y);
-    return arith::AddFOp::create(b, x, y);
+    if (kind == ReduceKind::Add)
+      return arith::AddFOp::create(b, x, y);
+    return arith::MaxNumFOp::create(b, x, y);
+  }
+
+  /// One instruction: the bits of floats that are not negative are ordered as
+  /// they are.
+  Value largestOfWarp(Value x) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), x);
+    Value all = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
+    Value most = NVVM::ReduxOp::create(b, b.getI32Type(), bits,
+                                       NVVM::ReductionKind::UMAX, all);
+    return arith::BitcastOp::create(b, b.getF32Type(), most);
   }
 
   SmallVector<Value> elementsOf(Value value) {
@@ -200,7 +221,15 @@ private:
   Value mapReduce(LaneReduceOp reduce) {
     const ReduceKind kind = reduce.getKind();
     SmallVector<Value> elements = elementsOf(mapping.lookup(reduce.getValue()));
-    if (reduce.getAxis().getAxis() == VectorAxis::Key) {
+    if (kind == ReduceKind::Magnitude)
+      for (Value &element : elements)
+        element = math::AbsFOp::create(b, element);
+    const bool overWarp = reduce.getAxis().getAxis() == VectorAxis::Key &&
+                          !reduce.getFrom() && lanes.key == kWarp;
+    if (kind == ReduceKind::Magnitude && overWarp) {
+      for (Value &element : elements)
+        element = largestOfWarp(element);
+    } else if (reduce.getAxis().getAxis() == VectorAxis::Key) {
       shuffle(kind, elements, reduce.getFrom().value_or(1),
               reduce.getUntil().value_or(lanes.key));
     } else {

@@ -96,11 +96,12 @@ public:
     // %live = the row has a slot; a padding row writes zeros and touches none.
     Value out = outOffset();
     auto live = [&](OpBuilder &, Location) {
-      Value slot = openSlot();
+      // Inputs first: their loads wait for nothing that is in the slot.
       IRMapping mapping;
-      mapping.map(source.getBody().getArgument(0), slot);
       for (auto [name, argument] : sourceArguments())
         mapping.map(argument, loadInput(name, argument.getType()));
+      Value slot = openSlot();
+      mapping.map(source.getBody().getArgument(0), slot);
       Value output = cloneBody(mapping);
       StoreOp::create(builder, loc, output, args["out"], out);
       touchHeader(slot);

@@ -95,8 +95,8 @@ private:
                                                   vectors)));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       const StoredHead &to = head(append.getStored());
-      tileAppend(*tile, to, mma ? mma->window() : to.start(*tile),
-                 updateOf(append));
+      started = mma ? mma->window() : to.start(*tile);
+      tileAppend(*tile, to, *started, updateOf(append));
     } else if (auto fold = dyn_cast<FoldOp>(op)) {
       tileFoldOp(head(fold.getStored()), updateOf(fold));
     } else if (auto room = dyn_cast<MakeRoomOp>(op)) {
@@ -310,11 +310,11 @@ private:
   void tileMakeRoom(const StoredHead &head) {
     if (schedule.boundary == Boundary::Apart)
       return;
-    tile->barrier(); // the token's records are there
-    Value full =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::uge, head.fill(*tile),
-                              tile->index(layout.window));
+    Value full = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                       tile->add(started->fill, tile->index(1)),
+                                       tile->index(layout.window));
     tile->ifTrue(full, [&] {
+      tile->barrier(); // the token's records are there
       if (!mma)
         return tileFold(*tile, head, {});
       // Rare, and in need of the registers that its addresses would occupy
@@ -349,7 +349,8 @@ private:
   IRMapping mapping;
   LaneTile *tile = nullptr;
   llvm::MapVector<Value, StoredHead> heads;
-  Value shared; // memory of mma's panels
+  std::optional<WindowStart> started; // the window before the append
+  Value shared;                       // memory of mma's panels
   std::optional<MmaHead> mma;
 };
 

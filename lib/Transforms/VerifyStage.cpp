@@ -65,6 +65,7 @@ const Lifetime kOps[] = {
     {"decant.block",        Stage::Formatted, Stage::Mapped,    kMap},
     {"decant.lane",         Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.fresh_lane",   Stage::Tiled,     Stage::Mapped,    kMap},
+    {"decant.lane_shift",   Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane_reduce",  Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.barrier",      Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.scratch",      Stage::Tiled,     Stage::Mapped,    kMap},

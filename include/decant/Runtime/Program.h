@@ -121,6 +121,7 @@ struct ProgramInfo {
   double bitsPerElement = 0;     // the same, per element of the state
   int64_t maxRows = 0;           // that one step may have
   bool canTransfer = false;      // pack and unpack were given
+  bool stepFolds = false;        // the step kernel folds full windows itself
 };
 
 class ArgTable;

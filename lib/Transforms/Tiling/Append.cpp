@@ -14,8 +14,10 @@ using namespace decant;
 void decant::tileAppend(LaneTile &tile, const StoredHead &head,
                         const WindowStart &window, const TokenUpdate &update) {
   const RecordShape &shape = tile.layout.record;
-  // Other lanes may still be reading the total decay and the cursor.
-  tile.barrier();
+  // Other lanes may still be reading the total decay and the cursor; under mma
+  // all had them before the read's first barrier.
+  if (tile.schedule.strategy != Strategy::Mma)
+    tile.barrier();
   Value room =
       arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult, window.fill,
                             tile.index(tile.layout.window));
@@ -40,6 +42,6 @@ void decant::tileAppend(LaneTile &tile, const StoredHead &head,
     storeDecays(shape.valueDecay, VectorAxis::Value, update.valueDecay,
                 window.valueDecay, head.recordValueDecay, head.totalValueDecay);
     head.setFill(tile, tile.add(window.fill, tile.index(1)));
-    head.addToken(tile);
+    head.addToken(tile, window.tokens);
   });
 }

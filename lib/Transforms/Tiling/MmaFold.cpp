@@ -111,6 +111,7 @@ private:
     if (!columns)
       columns = t.splat(t.f32(1), t.valueType());
     t.storeAlong(VectorAxis::Value, columnScale, t.index(0), columns);
+    CopyWaitOp::create(t.b);
     t.barrier();
   }
 

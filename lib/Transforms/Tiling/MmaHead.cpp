@@ -18,9 +18,6 @@ namespace {
 constexpr int kMaxChunksInFlight = 16;
 /// Records that are added together; panels have zero rows up to a multiple.
 constexpr int kRecordsPerRound = 4;
-/// Windows whose decays are multiplied without a loop, so that their loads are
-/// in flight together.
-constexpr int kShortWindow = 16;
 constexpr int kHalvesPerCopy = 8; // 16 bytes
 
 int roundUp(int value, int multiple) {
@@ -70,9 +67,9 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
 
 void MmaHead::load() {
   Loaded now;
-  now.window = head.start(t);
+  const StoredHead::RawStart raw = head.loadStart(t);
   const int chunks = warp.valueTilesPerWarp * warp.chunks;
-  if (chunks <= kMaxChunksInFlight)
+  if (use.vectors > 0 && chunks <= kMaxChunksInFlight)
     for (int i = 0; i < warp.valueTilesPerWarp; ++i)
       for (int c = 0; c < warp.chunks; ++c) {
         Value tile = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
@@ -84,16 +81,22 @@ void MmaHead::load() {
   if (!layout.valueScale.empty())
     now.valueScale =
         t.loadAlong(VectorAxis::Value, head.valueScale, t.index(0));
-  copyTerms(t.mul(now.window.fill, t.index(layout.record.writes)));
+  copyCompensators();
+  // What depends on the fill waits for it.
+  now.window = head.start(t, raw);
+  copyRecords(t.mul(now.window.fill, t.index(layout.record.writes)));
   loaded = std::move(now);
 }
 
-void MmaHead::copyTerms(Value validRecords) {
+void MmaHead::copyCompensators() {
   const int compensators = layout.compensators;
-  if (compensators > 0) {
-    copyRows(termKeys, records, head.compKeys, compensators, {});
-    copyRows(termValues, records, head.compValues, compensators, {});
-  }
+  if (compensators == 0)
+    return;
+  copyRows(termKeys, records, head.compKeys, compensators, {});
+  copyRows(termValues, records, head.compValues, compensators, {});
+}
+
+void MmaHead::copyRecords(Value validRecords) {
   if (layout.window == 1)
     return;
   copyRows(termKeys, 0, head.recordKeys, records, validRecords);
@@ -128,11 +131,11 @@ void MmaHead::copyRows(const View &panel, int firstRow, const View &source,
 
 void MmaHead::finishTerms(Value keyDecay, Value fill) {
   const bool isVector = layout.record.keyDecay == DecayShape::Vector;
-  if (isVector && keyDecay)
-    t.storeAlong(VectorAxis::Key, totalDecay, t.index(0), keyDecay);
-  CopyWaitOp::create(t.b);
   if (!isVector)
     return;
+  if (keyDecay)
+    t.storeAlong(VectorAxis::Key, totalDecay, t.index(0), keyDecay);
+  CopyWaitOp::create(t.b);
   t.barrier();
   decayKeys(fill);
 }
@@ -165,44 +168,70 @@ void MmaHead::decayKeys(Value fill) {
   });
 }
 
+/// The decay since a lane's record: suffix products over the lanes of a warp,
+/// or over the window where it is longer than a warp.
 Value MmaHead::decaySince(Value token, Value fill) {
-  auto include = [&](Value product, Value later) -> Value {
-    Value decay = t.loadScalar(head.recordKeyDecay, later, t.index(0));
-    Value counts = arith::AndIOp::create(t.b, warp.less(token, later),
-                                         warp.less(later, fill));
-    return t.mul(product,
-                 arith::SelectOp::create(t.b, counts, decay, t.f32(1)));
+  auto counted = [&](Value later) -> Value {
+    Value counts = warp.less(later, fill);
+    Value safe = arith::SelectOp::create(t.b, counts, later, t.index(0));
+    return arith::SelectOp::create(
+        t.b, counts, t.loadScalar(head.recordKeyDecay, safe, t.index(0)),
+        t.f32(1));
   };
-  Value product = t.f32(1);
-  if (layout.window <= kShortWindow) {
-    for (int later = layout.window - 1; later > 0; --later)
-      product = include(product, t.index(later));
-    return product;
-  }
-  return t.loop(t.index(1), t.index(layout.window), 1, {product},
-                [&](Value age, ValueRange carried) {
-                  Value later =
-                      arith::SubIOp::create(t.b, t.index(layout.window), age);
-                  return SmallVector<Value>{include(carried[0], later)};
+  return t.loop(t.add(token, t.index(1)), fill, 1, {t.f32(1)},
+                [&](Value later, ValueRange carried) {
+                  return SmallVector<Value>{t.mul(carried[0], counted(later))};
                 })[0];
+}
+
+/// For windows that a warp covers: lane l loads what follows token l.
+Value MmaHead::decaySinceLane(Value fill) {
+  Value next = t.add(t.keyLane, t.index(1));
+  Value counts = warp.less(next, fill);
+  Value safe = arith::SelectOp::create(t.b, counts, next, t.index(0));
+  Value product = arith::SelectOp::create(
+      t.b, counts, t.loadScalar(head.recordKeyDecay, safe, t.index(0)),
+      t.f32(1));
+  for (int64_t distance = 1; distance < layout.window; distance *= 2) {
+    Value further =
+        LaneShiftOp::create(t.b, t.b.getF32Type(), product, distance);
+    Value exists = warp.less(t.keyLane, t.index(32 - distance));
+    product =
+        t.mul(product, arith::SelectOp::create(t.b, exists, further, t.f32(1)));
+  }
+  return product;
 }
 
 void MmaHead::weighTerms(Value keyDecay, Value fill) {
   const bool isScalar = layout.record.keyDecay == DecayShape::Scalar;
+  const int writes = layout.record.writes;
+  Value total = isScalar && keyDecay ? keyDecay : t.f32(1);
+  Value zero = t.index(0);
+  if (isScalar && layout.window > 1 && layout.window <= 32) {
+    Value since = decaySinceLane(fill);
+    t.ifTrue(warp.equal(t.valueLane, 0), [&] {
+      t.ifTrue(warp.less(t.keyLane, t.index(layout.window)), [&] {
+        Value first = t.mul(t.keyLane, t.index(writes));
+        for (int n = 0; n < writes; ++n)
+          t.storeScalar(weights, zero, t.add(first, t.index(n)), since);
+      });
+      for (int row = layout.window * writes; row < allRows; row += 32) {
+        Value at = t.add(t.keyLane, t.index(row));
+        t.ifTrue(warp.less(at, t.index(allRows)),
+                 [&] { t.storeScalar(weights, zero, at, total); });
+      }
+    });
+    return;
+  }
   warp.forElements(allRows, [&](Value row, Value inside) {
     t.ifTrue(inside, [&] {
-      Value weight = t.f32(1);
-      if (isScalar) {
-        Value isRecord = warp.less(row, t.index(records));
-        Value total = keyDecay ? keyDecay : t.f32(1);
-        if (layout.window > 1) {
-          Value token =
-              arith::DivUIOp::create(t.b, row, t.index(layout.record.writes));
-          weight = decaySince(token, fill);
-        }
-        weight = arith::SelectOp::create(t.b, isRecord, weight, total);
+      Value weight = total;
+      if (isScalar && layout.window > 1) {
+        Value token = arith::DivUIOp::create(t.b, row, t.index(writes));
+        weight = arith::SelectOp::create(t.b, warp.less(row, t.index(records)),
+                                         decaySince(token, fill), total);
       }
-      t.storeScalar(weights, t.index(0), row, weight);
+      t.storeScalar(weights, zero, row, weight);
     });
   });
 }
@@ -275,7 +304,7 @@ SmallVector<Value> MmaHead::sumTerms(const View &scores, int count) {
   const VectorType type = t.valueType();
   auto addTerm = [&](Value term, SmallVector<Value> &sums) {
     Value values = t.loadAlong(VectorAxis::Value, termValues, term);
-    Value row = t.load(scores, term, t.index(0), kMaxColumns);
+    Value row = t.load(scores, term, t.index(0), scores.width);
     for (int c = 0; c < count; ++c)
       sums[c] = t.fma(t.splat(t.element(row, c), type), values, sums[c]);
   };
@@ -302,7 +331,8 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   const int64_t width = layout.paddedKey + 8;
   const View folded = arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(ElementType::F16, 2 * count, width);
-  const View scores = arena.take(ElementType::F32, readRows, kMaxColumns);
+  const View scores =
+      arena.take(ElementType::F32, readRows, llvm::PowerOf2Ceil(count));
   const View sums = arena.take(ElementType::F32, count, layout.paddedValue);
 
   // Both operands of every product are brought to the range of f16.
@@ -340,6 +370,7 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
       warp.storeRaw(panel, t.add(row, t.index(1)), t.firstKey, rest);
     });
   }
+  CopyWaitOp::create(t.b);
   t.barrier();
   if (readRows > 0 && (layout.window > 1 || layout.compensators > 0))
     scoreTerms(scores, termKeys, warp.keyTiles, plain, count, readRows);

@@ -56,15 +56,17 @@ private:
     mlir::Value keyScale, valueScale;     // null: none
     WindowStart window;
   };
-  void copyTerms(mlir::Value validRecords);
+  void copyCompensators();
+  void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
                 mlir::Value valid);
-  /// Waits for the copies; with vector decays, applies them to the keys.
+  /// Applies decays that are vectors to the keys, once those are there.
   void finishTerms(mlir::Value keyDecay, mlir::Value fill);
   void decayKeys(mlir::Value fill);
   /// weights[t] of the terms under scalar decays, 1 without.
   void weighTerms(mlir::Value keyDecay, mlir::Value fill);
   mlir::Value decaySince(mlir::Value token, mlir::Value fill);
+  mlir::Value decaySinceLane(mlir::Value fill);
   /// scores[t, c] = weights[t] (terms[t] . columns[c]) for the first `rows`
   /// terms.
   void scoreTerms(const View &scores, const View &terms, int dimTiles,

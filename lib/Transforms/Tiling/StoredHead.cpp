@@ -58,10 +58,11 @@ void StoredHead::setFill(LaneTile &tile, Value fill) const {
   });
 }
 
-void StoredHead::addToken(LaneTile &tile) const {
+void StoredHead::addToken(LaneTile &tile, Value count) const {
   tile.onFirstLane([&] {
     const Value at[] = {tile.index(0), tile.index(1)};
-    Value count = memref::LoadOp::create(tile.b, tokens, at);
+    if (!count)
+      count = memref::LoadOp::create(tile.b, tokens, at);
     Value one = arith::ConstantIntOp::create(tile.b, 1, 64);
     memref::StoreOp::create(tile.b, arith::AddIOp::create(tile.b, count, one),
                             tokens, at);
@@ -102,19 +103,28 @@ void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header) const {
   copy(tokens, open(tile.b.getI64Type(), 2), 1);
 }
 
-WindowStart StoredHead::start(LaneTile &tile) const {
+StoredHead::RawStart StoredHead::loadStart(LaneTile &tile) const {
+  const RecordShape &shape = tile.layout.record;
+  if (tile.layout.window == 1)
+    return {tile.index(0), {}, {}, {}};
+  return {fill(tile),
+          tile.loadDecay(shape.keyDecay, VectorAxis::Key, totalKeyDecay,
+                         tile.index(0)),
+          tile.loadDecay(shape.valueDecay, VectorAxis::Value, totalValueDecay,
+                         tile.index(0)),
+          memref::LoadOp::create(tile.b, tokens,
+                                 ValueRange{tile.index(0), tile.index(1)})};
+}
+
+WindowStart StoredHead::start(LaneTile &tile, const RawStart &raw) const {
   WindowStart window;
-  const SlotLayout &layout = tile.layout;
-  if (layout.window == 1) {
-    window.fill = tile.index(0);
+  window.fill = raw.fill;
+  window.tokens = raw.tokens;
+  if (tile.layout.window == 1)
     return window;
-  }
-  window.fill = fill(tile);
   Value empty = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
                                       window.fill, tile.index(0));
-  auto total = [&](DecayShape shape, VectorAxis axis,
-                   const View &view) -> Value {
-    Value stored = tile.loadDecay(shape, axis, view, tile.index(0));
+  auto total = [&](Value stored) -> Value {
     if (!stored)
       return {};
     Value one = tile.f32(1);
@@ -122,10 +132,8 @@ WindowStart StoredHead::start(LaneTile &tile) const {
       one = tile.splat(one, type);
     return arith::SelectOp::create(tile.b, empty, one, stored);
   };
-  window.keyDecay =
-      total(layout.record.keyDecay, VectorAxis::Key, totalKeyDecay);
-  window.valueDecay =
-      total(layout.record.valueDecay, VectorAxis::Value, totalValueDecay);
+  window.keyDecay = total(raw.keyDecay);
+  window.valueDecay = total(raw.valueDecay);
   return window;
 }
 

@@ -16,6 +16,7 @@ namespace decant {
 struct WindowStart {
   mlir::Value fill;                 // index
   mlir::Value keyDecay, valueDecay; // null: none
+  mlir::Value tokens;               // i64
 };
 
 /// A rank-1 term of the stored state, under the decays since it was written.
@@ -32,14 +33,23 @@ struct StoredHead {
 
   mlir::Value fill(LaneTile &tile) const; // index
   void setFill(LaneTile &tile, mlir::Value fill) const;
-  void addToken(LaneTile &tile) const;
+  /// `tokens` is the count before, null when it has not been loaded.
+  void addToken(LaneTile &tile, mlir::Value tokens = {}) const;
   void clearTokens(LaneTile &tile) const;
   /// Writes version, fill and tokens to the slot's header, for hosts to read.
   void copyCursor(LaneTile &tile, mlir::Value pool, mlir::Value header) const;
 
   /// Loads fill and total decays. An empty window's total decay is 1 whatever
   /// the bytes say: all-zero bytes are an empty sequence.
-  WindowStart start(LaneTile &tile) const;
+  WindowStart start(LaneTile &tile) const {
+    return start(tile, loadStart(tile));
+  }
+  /// The two halves of start(): the loads, and what has to wait for the fill.
+  struct RawStart {
+    mlir::Value fill, keyDecay, valueDecay, tokens;
+  };
+  RawStart loadStart(LaneTile &tile) const;
+  WindowStart start(LaneTile &tile, const RawStart &raw) const;
 
   /// Walks the records from the newest to the oldest, several at a time, so
   /// that the loads of one round wait together. `body` gets a round's terms and

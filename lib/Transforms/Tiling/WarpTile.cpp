@@ -108,7 +108,11 @@ Value WarpTile::right(const View &panel, Value row, Value column) {
 
 Value WarpTile::rightOfFirst(const View &panel, int rows, Value column) {
   // The product's columns do not mix: those beyond are computed and ignored.
-  Value at = arith::MinUIOp::create(b, group, t.index(rows - 1));
+  Value at =
+      rows >= 8 ? group
+      : llvm::isPowerOf2_32(rows)
+          ? arith::AndIOp::create(b, group, t.index(rows - 1)).getResult()
+          : arith::MinUIOp::create(b, group, t.index(rows - 1));
   Value near = t.add(column, pair);
   return join(raw(panel, at, near, 2),
               raw(panel, at, t.add(near, t.index(8)), 2));
