@@ -137,10 +137,8 @@ Status timeStaggered(const RotatedBatch &rotated, Device &device,
 
 } // namespace
 
-Expected<BatchTimes> StepBench::measure(int64_t batch,
-                                        const Progress &progress) const {
+Expected<BatchPlan> StepBench::plan(int64_t batch) const {
   const int64_t slotBytes = program.info().slotBytes;
-  const int window = program.info().window;
   const bool host = device->info().kind == TargetKind::Cpu;
   CudaMemory memory;
   memory.freeBytes = device->info().memoryBytes;
@@ -148,33 +146,41 @@ Expected<BatchTimes> StepBench::measure(int64_t batch,
     DECANT_ASSIGN(memory, cudaMemory(*device));
   }
   // Sets differ by what rounding and the pool's spare slot add.
-  const int64_t setNeeds =
-      LayerRun::bytesNeeded(spec, program, SlotPlan::dense(batch, slotBytes));
+  const int64_t setNeeds = LayerRun::bytesNeeded(program, batch);
   const int64_t fitting = (memory.freeBytes - kReserveBytes) / setNeeds;
-  const int64_t sets =
-      host ? 1 : chooseSets(batch * slotBytes, memory.l2Bytes, fitting);
-  const SlotPlan plan = SlotPlan::dense(batch * sets, slotBytes);
+  BatchPlan plan;
+  plan.batch = batch;
+  plan.sets = host ? 1 : chooseSets(batch * slotBytes, memory.l2Bytes, fitting);
+  plan.rotatedBytes = plan.sets * batch * slotBytes;
+  plan.beyondCache =
+      !host && plan.rotatedBytes >= kCachesBetween * memory.l2Bytes;
   const int64_t needed =
-      LayerRun::bytesNeeded(spec, program, plan) + kReserveBytes;
+      LayerRun::bytesNeeded(program, batch * plan.sets) + kReserveBytes;
   if (needed > memory.freeBytes)
     return Status::failed(fmt::format(
         "--batch {}: {} needs {} bytes of device memory for {} sets of {} "
         "slots, and {} are free on {}",
-        batch, spec.name, needed, sets, batch, memory.freeBytes,
+        batch, spec.name, needed, plan.sets, batch, memory.freeBytes,
         device->info().name));
+  plan.slots = SlotPlan::dense(batch * plan.sets, slotBytes);
+  return plan;
+}
 
+Expected<BatchTimes> StepBench::measure(const BatchPlan &plan,
+                                        const Progress &progress) const {
+  const int window = program.info().window;
   BatchTimes times;
-  times.batch = batch;
-  times.sets = sets;
-  times.rotatedBytes = sets * batch * slotBytes;
-  times.beyondCache =
-      !host && times.rotatedBytes >= kCachesBetween * memory.l2Bytes;
+  times.batch = plan.batch;
+  times.sets = plan.sets;
+  times.rotatedBytes = plan.rotatedBytes;
+  times.beyondCache = plan.beyondCache;
   progress(0);
-  DECANT_ASSIGN(LayerRun layer, LayerRun::create(spec, device, program, plan));
+  DECANT_ASSIGN(LayerRun layer,
+                LayerRun::create(spec, device, program, plan.slots));
   DECANT_TRY(layer.upload(makeToken(spec, program.stepArguments(),
                                     std::min(layer.rows(), kDistinctRows), 0)));
   DECANT_ASSIGN(Timeline timeline, Timeline::create(device, window + 1));
-  const RotatedBatch rotated{&layer, batch, sets};
+  const RotatedBatch rotated{&layer, plan.batch, plan.sets};
   progress(0.2);
   DECANT_TRY(
       timeSynchronized(rotated, *device, timeline, window, wantedSteps, times));

@@ -37,6 +37,14 @@ struct BatchTimes {
   int64_t staggeredSteps = 0, synchronizedSteps = 0; // timed in all
 };
 
+/// How a batch will be measured.
+struct BatchPlan {
+  int64_t batch = 0, sets = 0;
+  SlotPlan slots; // of all sets
+  int64_t rotatedBytes = 0;
+  bool beyondCache = false;
+};
+
 class StepBench {
 public:
   /// All must outlive the bench. At least `steps` steps are timed.
@@ -45,11 +53,15 @@ public:
       : spec(spec), device(std::move(device)), program(program),
         wantedSteps(steps) {}
 
+  /// Refuses a batch that does not fit into the device's memory, with the bytes
+  /// that it needs and those that are free.
+  Expected<BatchPlan> plan(int64_t batch) const;
+
   /// What is called with the part of a batch's work that is done, 0 to 1.
   using Progress = std::function<void(double)>;
 
-  /// Refuses a batch that does not fit into the device's memory.
-  Expected<BatchTimes> measure(int64_t batch, const Progress &progress) const;
+  Expected<BatchTimes> measure(const BatchPlan &plan,
+                               const Progress &progress) const;
 
 private:
   const DecodeSpec &spec;

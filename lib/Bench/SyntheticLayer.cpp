@@ -28,6 +28,10 @@ int64_t alignedStride(int64_t bytes) {
   return (bytes + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
 }
 
+int64_t denseStride(int64_t slotBytes) {
+  return alignedStride(slotBytes + kGuardBytes);
+}
+
 } // namespace
 
 SlotPlan SlotPlan::shuffled(int64_t rows, int64_t slotBytes, int64_t reach) {
@@ -50,7 +54,7 @@ SlotPlan SlotPlan::shuffled(int64_t rows, int64_t slotBytes, int64_t reach) {
 SlotPlan SlotPlan::dense(int64_t rows, int64_t slotBytes) {
   SlotPlan plan;
   plan.count = rows + 1;
-  plan.stride = alignedStride(slotBytes + kGuardBytes);
+  plan.stride = denseStride(slotBytes);
   plan.slots.resize(rows);
   std::iota(plan.slots.begin(), plan.slots.end(), 1);
   std::mt19937 random(11);
@@ -58,12 +62,11 @@ SlotPlan SlotPlan::dense(int64_t rows, int64_t slotBytes) {
   return plan;
 }
 
-int64_t LayerRun::bytesNeeded(const DecodeSpec &spec, const Program &program,
-                              const SlotPlan &plan) {
+int64_t LayerRun::bytesNeeded(const Program &program, int64_t rows) {
   int64_t perRow = int64_t(sizeof(int32_t));
   for (const KernelArg &arg : program.stepArguments())
     perRow += arg.rowWidth * elementBytes(arg.type);
-  return plan.count * plan.stride + int64_t(plan.slots.size()) * perRow;
+  return (rows + 1) * denseStride(program.info().slotBytes) + rows * perRow;
 }
 
 Expected<LayerRun> LayerRun::create(const DecodeSpec &spec,

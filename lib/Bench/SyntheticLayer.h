@@ -45,9 +45,8 @@ public:
   static Expected<LayerRun> create(const DecodeSpec &spec,
                                    std::shared_ptr<Device> device,
                                    const Program &program, SlotPlan plan);
-  /// What create() and upload() will allocate.
-  static int64_t bytesNeeded(const DecodeSpec &spec, const Program &program,
-                             const SlotPlan &plan);
+  /// What create() with a dense plan of `rows` and upload() will allocate.
+  static int64_t bytesNeeded(const Program &program, int64_t rows);
 
   /// Copies a token's inputs to the device, row i % inputs.rows to row i.
   Status upload(const TokenInputs &inputs);

@@ -97,6 +97,8 @@ Status benchBatch(const DecodeSpec &spec, const Kernels &kernels, int64_t batch,
                   int64_t steps, BenchFindings &findings) {
   Progress progress(fmt::format("batch {}, %", batch), 100);
   progress.update(0);
+  const bench::StepBench timer(spec, kernels.device, *kernels.tested, steps);
+  DECANT_ASSIGN(const bench::BatchPlan plan, timer.plan(batch));
   DECANT_ASSIGN(const bench::Agreement check,
                 bench::compareBatch(spec, kernels.device, *kernels.tested,
                                     kernels.host, *kernels.expected, batch));
@@ -108,9 +110,8 @@ Status benchBatch(const DecodeSpec &spec, const Kernels &kernels, int64_t batch,
         "states {:.2e} after {} tokens; {:.0e} is allowed",
         batch, spec.name, kernels.device->info().name, check.output,
         check.state, check.tokens, bench::kAgreementBound));
-  const bench::StepBench timer(spec, kernels.device, *kernels.tested, steps);
   DECANT_ASSIGN(findings.batches.back().times,
-                timer.measure(batch, [&](double part) {
+                timer.measure(plan, [&](double part) {
                   progress.update(int64_t(10 + 90 * part));
                 }));
   return {};

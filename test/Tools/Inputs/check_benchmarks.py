@@ -48,3 +48,70 @@ same(plot_results.best_f32_peer({"peers": {
     "d-bf16": {"rule": "gdn", "window": 1, "results": [{"batch": 8, "us": 2.0}]},
     "e-f32": {"rule": "kda", "window": 1, "results": [{"batch": 8, "us": 1.0}]},
     "f-f32": {"missing": "no package"}}}, "gdn", 8), (4.0, "b-f32"))
+
+
+# Timing, with a PyTorch whose clock goes on by a millisecond per step.
+class FakeTorch:
+    def __init__(self, captures):
+        self.steps, self.captures, self.cuda = 0, captures, self
+
+    def synchronize(self):
+        pass
+
+    def Event(self, enable_timing):
+        clock = self
+
+        class Event:
+            def record(self):
+                self.at = clock.steps
+
+            def synchronize(self):
+                pass
+
+            def elapsed_time(self, end):
+                return float(end.at - self.at)
+        return Event()
+
+    def CUDAGraph(self):
+        if not self.captures:
+            raise RuntimeError("no graphs today")
+        clock = self
+
+        class Graph:
+            def replay(self):
+                clock.steps += self.held
+        return Graph()
+
+    def graph(self, made):
+        clock = self
+
+        class Capture:
+            def __enter__(self):
+                self.before = clock.steps
+
+            def __exit__(self, *error):
+                made.held = clock.steps - self.before
+        return Capture()
+
+
+class FakePeer:
+    sets, window = 3, 16
+
+    def __init__(self, torch):
+        self.torch, self.calls = torch, []
+
+    def step(self, which, inputs, place):
+        self.torch.steps += 1
+        self.calls.append((which, place))
+
+
+for captures in (True, False):
+    torch = FakeTorch(captures)
+    peer = FakePeer(torch)
+    found = compare_peers.time_peer(torch, peer, 100)
+    same((found["us"], found["p10"], found["p90"]), (1000, 1000, 1000))
+    same(found["steps_per_replay"], 48)
+    # Every set goes through every place of the window.
+    same(sorted(peer.calls[:48]), [(s, p) for s in range(3) for p in range(16)])
+    same(found["method"].startswith("CUDA graph"), captures)
+    same(found.get("note"), None if captures else "not captured: no graphs today")

@@ -32,7 +32,8 @@ protected:
   }
   Expected<BatchTimes> measure(int64_t batch, int64_t steps) {
     const StepBench timer(spec, device, *program, steps);
-    return timer.measure(batch, [](double) {});
+    DECANT_ASSIGN(const BatchPlan plan, timer.plan(batch));
+    return timer.measure(plan, [](double) {});
   }
 
   DecodeSpec spec;
