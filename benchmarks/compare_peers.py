@@ -27,6 +27,7 @@ GDN, KDA = "qwen3-next-gdn", "kimi-linear-kda"
 CASES = {
     "gdn-int8-p16-r4": (GDN, []),
     "kda-int8-p16-r4": (KDA, []),
+    "gdn-int4-p16-r8": (GDN, ["preset=leapquant-int4"]),
     "gdn-f32-p1": (GDN, ["preset=step-fp32"]),
     "gdn-bf16-p1": (GDN, ["preset=step-bf16"]),
     "kda-f32-p1": (KDA, ["preset=step-fp32"]),

@@ -152,7 +152,7 @@ int runTool(int argc, char **argv) {
   root.require_subcommand(1);
   const std::vector<Command> commands = {addCompile(root), addRun(root),
                                          addInspect(root), addBench(root),
-                                         addEnv(root), addPresets(root)};
+                                         addEnv(root),     addPresets(root)};
   for (const Command &command : commands)
     command.app->add_flag("--json", "Print one JSON object on stdout");
 
