@@ -411,10 +411,10 @@ def Decant_UnpackCodesOp : Decant_Op<"unpack_codes", [Pure]> {
 }
 
 def Decant_PackCodesOp : Decant_Op<"pack_codes", [Pure]> {
-  let summary = "eight whole numbers of one tile as a lane's packed codes";
+  let summary = "eight numbers of one tile as a lane's packed codes";
   let description = [{
-    The inverse of unpack_codes. |codes[e]| must be less than 2^(bits - 1) and
-    whole.
+    The inverse of unpack_codes, after rounding to whole numbers, ties to even.
+    Rounded codes must lie within +-(2^(bits - 1) - 1).
 
     ```mlir
     decant.kernel @narrows(%x: vector<8xf32>) attributes {lanes = array<i64: 32, 1>} {

@@ -56,6 +56,12 @@ Value unpackCodes(Value packed, int64_t bits, ImplicitLocOpBuilder &b) {
 Value packCodes(Value values, int64_t bits, ImplicitLocOpBuilder &b) {
   auto codes = VectorType::get({kCodes}, b.getI8Type());
   auto wide = codes.clone(b.getI32Type());
+  // Adding and subtracting 1.5 * 2^23 rounds to whole numbers, ties to even.
+  auto type = cast<VectorType>(values.getType());
+  Value magic =
+      arith::ConstantOp::create(b, DenseElementsAttr::get(type, 0x1.8p23f));
+  values =
+      arith::SubFOp::create(b, arith::AddFOp::create(b, values, magic), magic);
   Value x = arith::FPToSIOp::create(b, wide, values);
   x = arith::AddIOp::create(b, x, constant(b, wide, {1 << (bits - 1)}));
   x = arith::TruncIOp::create(b, codes, x);

@@ -205,7 +205,7 @@ private:
     Value bits = arith::BitcastOp::create(b, b.getI32Type(), x);
     Value all = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
     Value most = NVVM::ReduxOp::create(b, b.getI32Type(), bits,
-                                       NVVM::ReductionKind::UMAX, all);
+                                       NVVM::ReduxKind::UMAX, all);
     return arith::BitcastOp::create(b, b.getF32Type(), most);
   }
 

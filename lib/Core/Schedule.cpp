@@ -69,14 +69,20 @@ int mmaKeysPerLane(const SlotLayout &layout) {
   return keys;
 }
 
-/// Many blocks keep many loads in flight; a thread needs about 48 registers
-/// and those of the codes that it has in flight itself.
+/// Many blocks keep many loads in flight; a thread needs registers for the
+/// codes that it has in flight itself and for what folds and decays take.
 int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
-  constexpr int kRegistersOfSm = 65536, kRegisters = 48, kMostForCodes = 64;
+  constexpr int kRegistersOfSm = 65536, kLeast = 80, kBase = 48, kMore = 16;
+  constexpr int kMostForCodes = 64;
   const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
                     elementBits(layout.codes.type) / 32;
-  const int registers = kRegisters + std::min(codes, kMostForCodes);
-  return std::max(1, kRegistersOfSm / (schedule.threads() * registers));
+  int registers = kBase + std::min(codes, kMostForCodes);
+  if (layout.record.keyDecay == DecayShape::Vector)
+    registers += kMore;
+  if (layout.window == 1) // the step's own values are alive through the fold
+    registers += kMore;
+  return std::max(1, kRegistersOfSm /
+                         (schedule.threads() * std::max(registers, kLeast)));
 }
 
 /// What keeps strategy mma from `layout` whatever the schedule's numbers are.

@@ -164,9 +164,9 @@ private:
            [&](Value round, ValueRange) -> SmallVector<Value> {
              multiply(VectorAxis::Value, values, keys);
              t.ifTrue(warp.equal(round, 0), [&] {
-               orthonormalise(VectorAxis::Key, keys);
+               orthonormalise(VectorAxis::Key, keys, /*passes=*/1);
                multiply(VectorAxis::Key, keys, values);
-               orthonormalise(VectorAxis::Value, values);
+               orthonormalise(VectorAxis::Value, values, /*passes=*/2);
              });
              return {};
            });
@@ -206,7 +206,7 @@ private:
             math::AbsFOp::create(t.b, operand(c, element).second));
     });
     Value block = warp.blockReduce(
-        ReduceKind::Max,
+        ReduceKind::Magnitude,
         vector::FromElementsOp::create(t.b, t.vectorOf(int64_t(count)), maxima),
         largest);
     SmallVector<WarpTile::PowerOfTwo> powers;
@@ -258,13 +258,24 @@ private:
   /// sum_t scores[t] terms[t, element] for kMaxColumns columns.
   Value termSums(const View &scores, const View &terms, Value element) {
     const VectorType type = t.vectorOf(int64_t(kMaxColumns));
-    return t.loop(t.index(0), t.index(h.records + rank), 1, {t.zeros(type)},
-                  [&](Value term, ValueRange carried) {
-                    Value x = t.loadScalar(terms, term, element);
-                    Value row = t.load(scores, term, t.index(0), kMaxColumns);
-                    return SmallVector<Value>{
-                        t.fma(t.splat(x, type), row, carried[0])};
-                  })[0];
+    constexpr int kTogether = 4;
+    const int rows = h.records + rank;
+    auto addTerm = [&](Value term, Value sum) {
+      Value x = t.loadScalar(terms, term, element);
+      Value row = t.load(scores, term, t.index(0), kMaxColumns);
+      return t.fma(t.splat(x, type), row, sum);
+    };
+    Value sum =
+        t.loop(t.index(0), t.index(rows / kTogether * kTogether), kTogether,
+               {t.zeros(type)}, [&](Value term, ValueRange carried) {
+                 Value next = carried[0];
+                 for (int n = 0; n < kTogether; ++n)
+                   next = addTerm(t.add(term, t.index(n)), next);
+                 return SmallVector<Value>{next};
+               })[0];
+    for (int term = rows / kTogether * kTogether; term < rows; ++term)
+      sum = addTerm(t.index(term), sum);
+    return sum;
   }
 
   /// A lane of every pair group has high part and rest of one column.
@@ -381,15 +392,15 @@ private:
     return results;
   }
 
-  /// Orthonormal columns by Cholesky of their Gram matrix, twice: once leaves
-  /// errors of the size of the matrix's condition. A pivot below the floor is a
-  /// dead direction, which becomes zero.
-  void orthonormalise(VectorAxis axis, const View &columns) {
+  /// Orthonormal columns by Cholesky of their Gram matrix. One pass leaves
+  /// errors of the size of the matrix's condition: enough for a span, while
+  /// what is stored takes two. A pivot below the floor is a dead direction,
+  /// which becomes zero.
+  void orthonormalise(VectorAxis axis, const View &columns, int passes) {
     if (rank > kMaxCholesky)
       return decant::orthonormalise(t, axis, columns, rank);
-    for (int pass = 0; pass < 2; ++pass)
+    for (int pass = 0; pass < passes; ++pass)
       choleskyPass(axis, columns);
-    t.barrier();
   }
 
   void choleskyPass(VectorAxis axis, const View &columns) {
@@ -541,13 +552,21 @@ private:
                                      ArrayRef<int64_t>{0, 1, 0, 1});
   }
 
-  ValueSide valueSide(Value tile) {
-    ValueSide side;
-    Value row = t.mul(tile, t.index(kTile));
+  SmallVector<Value> valueTerms(Value tile) {
+    SmallVector<Value> terms;
     for (int k = 0; k < h.allRows; k += kTile)
-      side.terms.push_back(warp.left(turnedValues, row, t.index(k)));
+      terms.push_back(
+          warp.left(turnedValues, t.mul(tile, t.index(kTile)), t.index(k)));
+    return terms;
+  }
+
+  /// `terms` is what valueTerms gives: pass after pass keeps it in registers,
+  /// which do not hold the rest as well.
+  ValueSide valueSide(Value tile, ArrayRef<Value> terms) {
+    ValueSide side;
+    side.terms.assign(terms.begin(), terms.end());
     auto line = [&](const View &view) -> Value {
-      Value at = t.add(row, warp.group);
+      Value at = t.add(t.mul(tile, t.index(kTile)), warp.group);
       Value low = t.loadScalar(view, t.index(0), at);
       Value high = t.loadScalar(view, t.index(0), t.add(at, t.index(8)));
       return vector::FromElementsOp::create(t.b, t.vectorOf(int64_t(4)),
@@ -629,7 +648,7 @@ private:
              SmallVector<Value> sums = overValueTiles(
                  c, SmallVector<Value>(2 * warp.tilesPerChunk, t.zeros(two)),
                  [&](Value chunk, Value tile, ValueRange carried) {
-                   const ValueSide values = valueSide(tile);
+                   const ValueSide values = valueSide(tile, valueTerms(tile));
                    SmallVector<Value> next(carried);
                    for (int n = 0; n < warp.tilesPerChunk; ++n) {
                      Value codes = warp.tileOf(chunk, n);
@@ -658,72 +677,120 @@ private:
   }
 
   void valueStatistics(ReduceKind kind, const View &out) {
-    overOwnValueTiles([&](Value tile) {
-      const ValueSide values = valueSide(tile);
-      const VectorType two = t.vectorOf(int64_t(2));
-      Value sum = overChunks(
-          tile, {t.zeros(two)}, [&](Value chunk, Value c, ValueRange carried) {
-            Value next = carried[0];
-            for (int n = 0; n < warp.tilesPerChunk; ++n) {
-              const KeySide keys = keySide(keyTile(c, n));
-              Value codes = warp.tileOf(chunk, n);
-              for (int half = 0; half < 2; ++half) {
-                Value x = math::AbsFOp::create(
-                    t.b, residual(codes, half, values, keys));
-                auto pick = [&](int64_t first, int64_t second) {
-                  return vector::ShuffleOp::create(
-                      t.b, x, x, ArrayRef<int64_t>{first, second});
-                };
-                next =
-                    combine(kind, next, combine(kind, pick(0, 2), pick(1, 3)));
-              }
+    const SmallVector<SmallVector<Value>> terms = ownValueTerms();
+    const VectorType two = t.vectorOf(int64_t(2));
+    SmallVector<Value> sums = overOwnTiles(
+        SmallVector<Value>(terms.size(), t.zeros(two)),
+        [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
+          const SmallVector<ValueSide> sides = ownValueSides(terms);
+          SmallVector<Value> next(carried);
+          for (int n = 0; n < warp.tilesPerChunk; ++n) {
+            const KeySide keys = keySide(keyTile(c, n));
+            for (auto [i, values] : llvm::enumerate(sides)) {
+              Value codes = warp.tileOf(chunks[i], n);
+              for (int half = 0; half < 2; ++half)
+                next[i] = combine(
+                    kind, next[i],
+                    overPairs(kind, residual(codes, half, values, keys)));
             }
-            return SmallVector<Value>{next};
-          })[0];
+          }
+          return next;
+        });
+    for (auto [i, sum] : llvm::enumerate(sums)) {
       Value total = partReduce(kind, sum, 1, 4);
+      Value tile = ownValueTile(i);
       t.ifTrue(warp.equal(warp.pair, 0), [&] {
         Value at = t.add(t.mul(tile, t.index(kTile)), warp.group);
         t.storeScalar(out, t.index(0), at, t.element(total, 0));
         t.storeScalar(out, t.index(0), t.add(at, t.index(8)),
                       t.element(total, 1));
       });
-    });
+    }
+  }
+
+  /// |x| of values g and g + 8, over two keys.
+  Value overPairs(ReduceKind kind, Value x) {
+    x = math::AbsFOp::create(t.b, x);
+    auto pick = [&](int64_t first, int64_t second) {
+      return vector::ShuffleOp::create(t.b, x, x,
+                                       ArrayRef<int64_t>{first, second});
+    };
+    return combine(kind, pick(0, 2), pick(1, 3));
   }
 
   /// Each lane overwrites codes that it alone reads in this pass.
   void encode() {
-    const bool isCode = isInteger(layout.codes.type);
-    overOwnValueTiles([&](Value tile) {
-      const ValueSide values = valueSide(tile);
-      overChunks(tile, {},
-                 [&](Value chunk, Value c, ValueRange) -> SmallVector<Value> {
-                   SmallVector<Value> tiles;
-                   for (int n = 0; n < warp.tilesPerChunk; ++n) {
-                     const KeySide keys = keySide(keyTile(c, n));
-                     Value codes = warp.tileOf(chunk, n);
-                     Value x = warp.join(residual(codes, 0, values, keys),
-                                         residual(codes, 1, values, keys));
-                     tiles.push_back(
-                         isCode ? roundToCode(t, x, maxCode(layout.codes.type))
-                                : x);
-                   }
-                   warp.storeChunk(h.codes, tile, c, tiles);
-                   return {};
-                 });
-    });
+    const SmallVector<SmallVector<Value>> terms = ownValueTerms();
+    // A scale of few bits may have become smaller than what it was fitted to.
+    const bool clamps = isInteger(layout.codes.type) &&
+                        llvm::any_of(layout.scales, [](const ScaleSpec &scale) {
+                          return scale.type != ElementType::F32;
+                        });
+    overOwnTiles(
+        {},
+        [&](ArrayRef<Value> chunks, Value c, ValueRange) -> SmallVector<Value> {
+          SmallVector<SmallVector<Value>> tiles(sides.size());
+          for (int n = 0; n < warp.tilesPerChunk; ++n) {
+            const KeySide keys = keySide(keyTile(c, n));
+            for (auto [i, values] : llvm::enumerate(sides)) {
+              Value codes = warp.tileOf(chunks[i], n);
+              Value x = warp.join(residual(codes, 0, values, keys),
+                                  residual(codes, 1, values, keys));
+              tiles[i].push_back(
+                  clamps ? roundToCode(t, x, maxCode(layout.codes.type)) : x);
+            }
+          }
+          for (auto [i, tile] : llvm::enumerate(tiles))
+            warp.storeChunk(h.codes, ownValueTile(i), c, tile);
+          return {};
+        });
   }
 
   Value keyTile(Value chunk, int n) {
     return t.add(t.mul(chunk, t.index(warp.tilesPerChunk)), t.index(n));
   }
 
-  void overOwnValueTiles(llvm::function_ref<void(Value tile)> body) {
-    t.loop(t.index(0), t.index(warp.valueTilesPerWarp), 1, {},
-           [&](Value i, ValueRange) -> SmallVector<Value> {
-             body(
-                 t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), i));
-             return {};
-           });
+  SmallVector<SmallVector<Value>> ownValueTerms() {
+    SmallVector<SmallVector<Value>> terms;
+    for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+      terms.push_back(valueTerms(ownValueTile(i)));
+    return terms;
+  }
+  SmallVector<ValueSide> ownValueSides(ArrayRef<SmallVector<Value>> terms) {
+    SmallVector<ValueSide> sides;
+    for (auto [i, held] : llvm::enumerate(terms))
+      sides.push_back(valueSide(ownValueTile(i), held));
+    return sides;
+  }
+
+  /// `body` for each chunk of key tiles of all own value tiles, the next ones
+  /// on their way.
+  SmallVector<Value> overOwnTiles(
+      ArrayRef<Value> initial,
+      llvm::function_ref<SmallVector<Value>(ArrayRef<Value> chunks, Value c,
+                                            ValueRange carried)>
+          body) {
+    const int own = warp.valueTilesPerWarp;
+    auto load = [&](Value c, SmallVector<Value> &chunks) {
+      for (int i = 0; i < own; ++i)
+        chunks.push_back(warp.loadChunk(h.codes, ownValueTile(i), c));
+    };
+    SmallVector<Value> carried;
+    load(t.index(0), carried);
+    carried.append(initial.begin(), initial.end());
+    SmallVector<Value> results =
+        t.loop(t.index(0), t.index(warp.chunks), 1, carried,
+               [&](Value c, ValueRange arguments) {
+                 SmallVector<Value> next;
+                 load(arith::MinUIOp::create(t.b, t.add(c, t.index(1)),
+                                             t.index(warp.chunks - 1)),
+                      next);
+                 const SmallVector<Value> now(arguments.take_front(own));
+                 next.append(body(now, c, arguments.drop_front(own)));
+                 return next;
+               });
+    results.erase(results.begin(), results.begin() + own);
+    return results;
   }
 
   Value partReduce(ReduceKind kind, Value value, int64_t from, int64_t until) {

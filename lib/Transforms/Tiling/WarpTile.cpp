@@ -248,7 +248,7 @@ Value WarpTile::blockReduce(ReduceKind kind, Value value, const View &partial) {
     parts.push_back(raw(partial, t.index(warp), t.index(0), width));
   Value total = parts[0];
   for (Value part : llvm::drop_begin(parts))
-    total = kind == ReduceKind::Max
+    total = kind != ReduceKind::Add
                 ? arith::MaxNumFOp::create(b, total, part).getResult()
                 : t.add(total, part);
   return total;
