@@ -65,6 +65,9 @@ def Decant_CodeOrderKind : Decant_Enum<"CodeOrderKind", "how codes are ordered",
   I32EnumAttrCase<"Fragments", 1, "fragments">]>;
 def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is folded", [
   I32EnumAttrCase<"Apart", 0, "apart">, I32EnumAttrCase<"Step", 1, "step">]>;
+def Decant_LaneOrderKind : Decant_Enum<"LaneOrderKind", "which lanes are neighbours", [
+  I32EnumAttrCase<"KeyFirst", 0, "key_first">,
+  I32EnumAttrCase<"ValueFirst", 1, "value_first">]>;
 def Decant_RowLoopKind : Decant_Enum<"RowLoopKind", "loops over a lane's keys", [
   I32EnumAttrCase<"Unrolled", 0, "unrolled">,
   I32EnumAttrCase<"Rolled", 1, "rolled">]>;
@@ -162,11 +165,15 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
 def Decant_BoundaryParameter : EnumParameter<Decant_BoundaryKind> {
   let defaultValue = "::decant::BoundaryKind::Apart";
 }
+def Decant_LaneOrderParameter : EnumParameter<Decant_LaneOrderKind> {
+  let defaultValue = "::decant::LaneOrderKind::KeyFirst";
+}
 def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
   let summary = "asks how the work of a kernel is cut";
   let description = [{
     Thread t of a block is key lane `t mod key_lanes` and value lane
-    `t / key_lanes`; it holds `keys_per_lane` x `values_per_lane` elements.
+    `t / key_lanes` (or the other way round: `lanes = value_first`); it holds
+    `keys_per_lane` x `values_per_lane` elements. `split` blocks share a head.
     Core/Schedule.h says what the fields mean for each strategy.
   }];
   let parameters = (ins EnumParameter<Decant_StrategyKind>:$strategy,
@@ -174,7 +181,9 @@ def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
                         "int64_t":$keys_per_lane, "int64_t":$values_per_lane,
                         EnumParameter<Decant_RowLoopKind>:$rows,
                         Decant_BoundaryParameter:$boundary,
-                        DefaultValuedParameter<"int64_t", "0">:$blocks_per_sm);
+                        DefaultValuedParameter<"int64_t", "0">:$blocks_per_sm,
+                        Decant_LaneOrderParameter:$lanes,
+                        DefaultValuedParameter<"int64_t", "1">:$split);
 }
 
 //===----------------------------------------------------------------------===//

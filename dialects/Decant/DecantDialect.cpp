@@ -181,7 +181,8 @@ ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
       schedule.valueLanes, schedule.keysPerLane, schedule.valuesPerLane,
       schedule.rows == RowLoop::Unrolled ? RowLoopKind::Unrolled
                                          : RowLoopKind::Rolled,
-      BoundaryKind(schedule.boundary), schedule.blocksPerSm);
+      BoundaryKind(schedule.boundary), schedule.blocksPerSm,
+      LaneOrderKind(schedule.lanes), schedule.split);
 }
 
 Schedule decant::fromAttr(ScheduleAttr attr) {
@@ -189,6 +190,8 @@ Schedule decant::fromAttr(ScheduleAttr attr) {
   schedule.strategy = Strategy(attr.getStrategy());
   schedule.boundary = Boundary(attr.getBoundary());
   schedule.blocksPerSm = attr.getBlocksPerSm();
+  schedule.lanes = LaneOrder(attr.getLanes());
+  schedule.split = attr.getSplit();
   schedule.keyLanes = attr.getKeyLanes();
   schedule.valueLanes = attr.getValueLanes();
   schedule.keysPerLane = attr.getKeysPerLane();

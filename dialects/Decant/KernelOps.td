@@ -26,7 +26,8 @@ def Decant_KernelOp : Decant_Op<"kernel", [
   let summary = "one kernel function";
   let description = [{
     Which attributes it carries says its stage: `heads`, `inputs` and `format` until
-    `formatted`, `layout` from there on, `schedule` in `scheduled`, `lanes` in `tiled`.
+    `formatted`, `layout` from there on, `schedule` in `scheduled`, `lanes` in `tiled`, there with `value_first` where
+    value lanes are neighbours.
     Arguments are known by their names, which the launch binds (KernelArg).
 
     ```mlir
@@ -42,7 +43,8 @@ def Decant_KernelOp : Decant_Op<"kernel", [
                        OptionalAttr<Decant_TargetAttr>:$target,
                        OptionalAttr<Decant_LayoutAttr>:$layout,
                        OptionalAttr<Decant_ScheduleAttr>:$schedule,
-                       OptionalAttr<DenseI64ArrayAttr>:$lanes);
+                       OptionalAttr<DenseI64ArrayAttr>:$lanes,
+                       UnitAttr:$value_first);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
 }
@@ -67,8 +69,8 @@ def Decant_ReturnOp : Decant_Op<"return", [Pure, Terminator, HasParent<"KernelOp
 def Decant_BlockOp : Decant_Op<"block", [Pure]> {
   let summary = "the row and the value head of this block";
   let description = [{
-    Blocks are numbered row * heads + head: row = block / heads, head = block mod
-    heads.
+    Blocks are numbered (row * heads + head) * split + slice: `split` blocks share
+    a head, one unless said, each a slice of its columns.
 
     ```mlir
     decant.kernel @who() {
@@ -77,9 +79,27 @@ def Decant_BlockOp : Decant_Op<"block", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins I64Attr:$heads);
+  let arguments = (ins I64Attr:$heads, DefaultValuedAttr<I64Attr, "1">:$split);
   let results = (outs Index:$row, Index:$head);
-  let assemblyFormat = "$heads attr-dict";
+  let assemblyFormat = "$heads (`split` $split^)? attr-dict";
+}
+
+def Decant_SliceOp : Decant_Op<"slice", [Pure]> {
+  let summary = "which slice of its head's columns this block has";
+  let description = [{
+    Of `split` slices, numbered from 0; see `block`.
+
+    ```mlir
+    decant.kernel @which() attributes {lanes = array<i64: 8, 4>} {
+      %row, %head = decant.block 4 split 2
+      %slice = decant.slice 2
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$split);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$split attr-dict";
 }
 
 def Decant_SlotOp : Decant_Op<"slot", [Pure]> {
@@ -226,7 +246,8 @@ def Decant_UnpackOp : Decant_Op<"unpack", [MemoryEffects<[MemRead, MemWrite]>]> 
 def Decant_LaneOp : Decant_Op<"lane", [Pure]> {
   let summary = "this thread's lane along an axis";
   let description = [{
-    Thread t is key lane t mod key_lanes and value lane t / key_lanes.
+    Thread t is key lane t mod key_lanes and value lane t / key_lanes; in a kernel
+    with `value_first`, value lane t mod value_lanes and key lane t / value_lanes.
 
     ```mlir
     decant.kernel @lanes() attributes {lanes = array<i64: 8, 4>} {

@@ -87,10 +87,11 @@ void decant::describeKernels(ModuleOp module, const DecodeSpec &spec,
                              KernelImage &image) {
   for (KernelOp kernel : module.getOps<KernelOp>()) {
     image.layout = fromAttr(*kernel.getLayout());
-    image.scheduleText = toString(fromAttr(*kernel.getSchedule()));
+    const Schedule schedule = fromAttr(*kernel.getSchedule());
+    image.scheduleText = toString(schedule);
     KernelEntry entry;
     entry.role = entry.symbol = kernel.getSymName().str();
-    entry.blocksPerRow = spec.heads.value;
+    entry.blocksPerRow = spec.heads.value * schedule.split;
     for (auto [argument, name] :
          llvm::zip(kernel.getBody().getArguments(),
                    kernel.getArgNames().getAsValueRange<StringAttr>())) {

@@ -56,9 +56,16 @@ protected:
 
   bool mapDecantOp(mlir::Operation *op) override {
     if (auto ids = mlir::dyn_cast<BlockOp>(op)) {
-      mlir::Value heads = index(ids.getHeads());
-      mapping.map(ids.getRow(), mlir::arith::DivUIOp::create(b, block, heads));
-      mapping.map(ids.getHead(), mlir::arith::RemUIOp::create(b, block, heads));
+      mlir::Value heads = index(ids.getHeads()), id = block;
+      if (ids.getSplit() > 1)
+        id = mlir::arith::DivUIOp::create(b, id, index(ids.getSplit()));
+      mapping.map(ids.getRow(), mlir::arith::DivUIOp::create(b, id, heads));
+      mapping.map(ids.getHead(), mlir::arith::RemUIOp::create(b, id, heads));
+      return true;
+    }
+    if (auto slice = mlir::dyn_cast<SliceOp>(op)) {
+      mapping.map(slice.getResult(), mlir::arith::RemUIOp::create(
+                                         b, block, index(slice.getSplit())));
       return true;
     }
     // Scratch is allocated at the entry.

@@ -25,6 +25,17 @@ constexpr int kMaxLoadBytes =
 constexpr int kMaxUnrolledRows = 16;
 constexpr int kFewValues = 8;
 constexpr int kWarp = 32;
+/// Elements of a lane's part of a state that the step holds, an f32 register
+/// each: the most that fit beside everything else, and the default, which
+/// leaves room on an SM for as many lanes as it takes to keep 30 KB of loads in
+/// flight.
+constexpr int kMaxHeldElements = 128;
+constexpr int kHeldElements = 64;
+constexpr int kLineBytes = 128;
+/// Small blocks, so that one waits, one loads and one stores on every SM.
+constexpr int kHoldingThreads = 128;
+constexpr int kSmRegisters = 65536;
+constexpr int kFewestBlocksOfAnSm = 16; // sm_86
 /// Lanes beyond 16 along the key axis would leave a warp with one value lane,
 /// that is 16 contiguous bytes: half a sector.
 constexpr int kMaxKeyLanes = 16;
@@ -57,6 +68,10 @@ const char *decant::toString(Boundary boundary) {
 
 const char *decant::toString(RowLoop loop) {
   return loop == RowLoop::Unrolled ? "unrolled" : "rolled";
+}
+
+const char *decant::toString(LaneOrder order) {
+  return order == LaneOrder::KeyFirst ? "key_first" : "value_first";
 }
 
 namespace {
@@ -125,7 +140,20 @@ std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout) {
   return {};
 }
 
+/// Codes that are the state itself and change with every token.
+bool isPlain(const SlotLayout &layout) {
+  return layout.window == 1 && layout.scales.empty() &&
+         layout.compensators == 0 && layout.codeOrder == CodeOrder::Rows &&
+         elementBits(layout.codes.type) >= 16;
+}
+
 } // namespace
+
+bool decant::holdsState(const Schedule &schedule, const SlotLayout &layout) {
+  return isPlain(layout) && schedule.strategy == Strategy::Simt &&
+         schedule.rows == RowLoop::Unrolled &&
+         schedule.keysPerLane * schedule.valuesPerLane <= kMaxHeldElements;
+}
 
 Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                      const TargetInfo &target) {
@@ -150,11 +178,22 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                               "dim is {}",
                               schedule.keyLanes * schedule.keysPerLane,
                               layout.paddedKey));
-  if (schedule.valueLanes * schedule.valuesPerLane != layout.paddedValue)
-    return refuse(fmt::format("value_lanes x values_per_lane is {}; the padded "
-                              "value dim is {}",
-                              schedule.valueLanes * schedule.valuesPerLane,
-                              layout.paddedValue));
+  const int columns = schedule.valueLanes * schedule.valuesPerLane;
+  if (columns * schedule.split != layout.paddedValue)
+    return refuse(fmt::format("value_lanes x values_per_lane x split is {}; "
+                              "the padded value dim is {}",
+                              columns * schedule.split, layout.paddedValue));
+  if (schedule.split > 1 && !isPlain(layout))
+    return refuse(fmt::format("split is {}; blocks share a head only at window "
+                              "1, with float codes, without scales and "
+                              "compensators",
+                              schedule.split));
+  if (schedule.lanes == LaneOrder::ValueFirst &&
+      (!isPowerOfTwo(schedule.valueLanes) || schedule.valueLanes > kWarp))
+    return refuse(fmt::format("value_lanes is {}; a power of two up to {} is "
+                              "needed for value_first, since value lanes share "
+                              "a warp",
+                              schedule.valueLanes, kWarp));
   // Lanes write whole bytes. In fragments, values 8 apart share one when codes
   // have up to 4 bits.
   const bool fragments = layout.codeOrder == CodeOrder::Fragments;
@@ -172,14 +211,67 @@ int decant::defaultKeyLanes(const SlotLayout &layout) {
   return layout.paddedKey % kMaxKeyLanes == 0 ? kMaxKeyLanes : kMinKeyLanes;
 }
 
+/// For a state that the step holds: a lane has 16 bytes of each of its rows, or
+/// fewer where the rows are many; value lanes cover a line of 128 bytes, the
+/// other columns go to other blocks, which fill the card from batch 1 on.
+/// Sums over values need all columns in one block, so there are more lanes
+/// then.
+static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
+                                               const TargetInfo &target,
+                                               bool sumsOverValues) {
+  if (!isPlain(layout))
+    return std::nullopt;
+  Schedule schedule;
+  schedule.rows = RowLoop::Unrolled;
+  schedule.lanes = LaneOrder::ValueFirst;
+  schedule.keyLanes = defaultKeyLanes(layout);
+  schedule.keysPerLane = layout.paddedKey / schedule.keyLanes;
+  const int bytes = elementBytes(layout.codes.type);
+  int values = kMaxLoadBytes / bytes;
+  while (values > 1 && schedule.keysPerLane * values > kHeldElements)
+    values /= 2;
+  if (sumsOverValues)
+    while (schedule.keyLanes * (layout.paddedValue / values) >
+               target.maxThreads &&
+           layout.paddedValue % (2 * values) == 0)
+      values *= 2;
+  const int columns = layout.paddedValue / values;
+  const int most = sumsOverValues
+                       ? kWarp
+                       : std::min(kLineBytes / (values * bytes),
+                                  kHoldingThreads / schedule.keyLanes);
+  while (2 * schedule.valueLanes <= most &&
+         columns % (2 * schedule.valueLanes) == 0)
+    schedule.valueLanes *= 2;
+  schedule.valuesPerLane = values;
+  schedule.split = columns / schedule.valueLanes;
+  const bool fits = schedule.keysPerLane <= kMaxUnrolledRows &&
+                    schedule.keysPerLane * values <= kHeldElements &&
+                    schedule.threads() <= target.maxThreads &&
+                    (schedule.split == 1 || !sumsOverValues);
+  if (!fits)
+    return std::nullopt;
+  // What the kernels of this repository need without spills: the part itself,
+  // and about eight key vectors.
+  int registers = schedule.keysPerLane * values > 32 ? 128 : 96;
+  if (schedule.keysPerLane > 12)
+    registers = 168;
+  schedule.blocksPerSm = std::min(
+      kSmRegisters / (schedule.threads() * registers), kFewestBlocksOfAnSm);
+  return schedule;
+}
+
 Schedule decant::defaultSchedule(const SlotLayout &layout,
-                                 const TargetInfo &target) {
+                                 const TargetInfo &target,
+                                 bool sumsOverValues) {
   Schedule schedule;
   if (target.kind == TargetKind::Cpu) {
     schedule.keysPerLane = layout.paddedKey;
     schedule.valuesPerLane = layout.paddedValue;
     return schedule;
   }
+  if (auto holding = holdingSchedule(layout, target, sumsOverValues))
+    return *holding;
   // One load is at most 16 bytes; a lane takes more values only where the
   // block would have too many threads otherwise.
   const int keyLanes = defaultKeyLanes(layout);
@@ -225,11 +317,13 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
 std::string decant::toString(const Schedule &schedule) {
   return fmt::format("strategy = {}, key_lanes = {}, value_lanes = {}, "
                      "keys_per_lane = {}, values_per_lane = {}, rows = {}, "
-                     "boundary = {}, blocks_per_sm = {}",
+                     "boundary = {}, blocks_per_sm = {}, lanes = {}, "
+                     "split = {}",
                      toString(schedule.strategy), schedule.keyLanes,
                      schedule.valueLanes, schedule.keysPerLane,
                      schedule.valuesPerLane, toString(schedule.rows),
-                     toString(schedule.boundary), schedule.blocksPerSm);
+                     toString(schedule.boundary), schedule.blocksPerSm,
+                     toString(schedule.lanes), schedule.split);
 }
 
 namespace {
@@ -330,6 +424,11 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
                              schedule.boundary));
   if (reader.has("blocks_per_sm"))
     DECANT_TRY(reader.number("blocks_per_sm", 0, schedule.blocksPerSm));
+  if (reader.has("lanes"))
+    DECANT_TRY(reader.choice(
+        "lanes", {LaneOrder::KeyFirst, LaneOrder::ValueFirst}, schedule.lanes));
+  if (reader.has("split"))
+    DECANT_TRY(reader.number("split", 1, schedule.split));
   DECANT_TRY(reader.finish());
   return schedule;
 }

@@ -15,6 +15,8 @@
 #include "Decant/Decant.h"
 #include "decant/Compiler/Passes.h"
 
+#include <fmt/format.h>
+
 namespace decant {
 #define GEN_PASS_DEF_ASSIGNSCHEDULE
 #include "decant/Compiler/Passes.h.inc"
@@ -37,6 +39,16 @@ struct AssignSchedulePass
       }
   }
 
+  static bool needsSumsOverValues(KernelOp kernel) {
+    return kernel
+        .walk([](DotOp dot) {
+          return isVectorOf(dot.getLhs().getType(), VectorAxis::Value)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   Status assign(KernelOp kernel) {
     if (!kernel.getLayout() || !kernel.getTarget())
       return Status::internal("a kernel without #decant.layout has no bytes to "
@@ -48,7 +60,8 @@ struct AssignSchedulePass
     const StringRef name = kernel.getSymName();
     const bool isTransfer =
         name.starts_with("pack") || name.starts_with("unpack");
-    Schedule chosen = defaultSchedule(layout, target);
+    const bool sumsOverValues = needsSumsOverValues(kernel);
+    Schedule chosen = defaultSchedule(layout, target, sumsOverValues);
     if (!schedule.empty()) {
       DECANT_ASSIGN(const Schedule asked, parseSchedule(schedule));
       if (!(isTransfer && asked.strategy == Strategy::Mma))
@@ -57,6 +70,11 @@ struct AssignSchedulePass
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
     DECANT_TRY(check(chosen, layout, target));
+    if (chosen.split > 1 && sumsOverValues)
+      return Status::invalid(fmt::format(
+          "schedule <{}>: split is {}; kernel @{} sums over the value axis, "
+          "which blocks cannot share",
+          toString(chosen), chosen.split, kernel.getSymName().str()));
     kernel.setScheduleAttr(toAttr(&getContext(), chosen));
     return {};
   }

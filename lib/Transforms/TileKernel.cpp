@@ -9,11 +9,13 @@
 // TileKernel: a block's work becomes the work of one of its lanes.
 // In:  kernels with #decant.layout and #decant.schedule.
 // Out: kernels of scf, vector, arith, math and memref ops, with `lanes`; of the
-//      decant dialect only kernel, block, lane, lane_reduce, barrier, scratch
-//      and return are left.
+//      decant dialect only kernel, block, slice, lane, lane_reduce, barrier,
+//      scratch and return are left.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Tiling/HeldState.h"
+#include "Tiling/JoinReductions.h"
 #include "Tiling/MmaHead.h"
 #include "Tiling/WindowTile.h"
 #include "decant/Compiler/Passes.h"
@@ -43,7 +45,8 @@ public:
     auto kernel = KernelOp::create(
         b, source.getSymName(), source.getArgNames(), HeadsAttr(), InputsAttr(),
         FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
-        b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}));
+        b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}),
+        schedule.lanes == LaneOrder::ValueFirst);
     if (schedule.blocksPerSm > 0)
       kernel->setAttr("blocks_per_sm",
                       b.getI64IntegerAttr(schedule.blocksPerSm));
@@ -55,6 +58,9 @@ public:
     tile = &lane;
     if (failed(tileBlock(from)))
       return failure();
+    // Sums over the lanes of the other axis cross warps.
+    if (schedule.lanes == LaneOrder::ValueFirst)
+      joinReductions(kernel, VectorAxis::Key);
     source.erase();
     return success();
   }
@@ -68,7 +74,9 @@ private:
   }
 
   LogicalResult tileOp(Operation *op) {
-    if (auto slot = dyn_cast<SlotOp>(op)) {
+    if (auto block = dyn_cast<BlockOp>(op)) {
+      cast<BlockOp>(b.clone(*op, mapping)).setSplit(schedule.split);
+    } else if (auto slot = dyn_cast<SlotOp>(op)) {
       tileSlot(slot);
     } else if (auto load = dyn_cast<LoadOp>(op)) {
       mapping.map(load.getResult(), tileLoad(load));
@@ -89,8 +97,11 @@ private:
       SmallVector<Value> vectors;
       for (Value vector : read.getVectors())
         vectors.push_back(lookup(vector));
+      HeldState *state = heldOf(read.getStored());
       mapping.map(read.getResults(),
                   ValueRange(mma ? mma->read(vectors)
+                             : state
+                                 ? state->read(vectors)
                                  : tileWindowRead(*tile, head(read.getStored()),
                                                   vectors)));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
@@ -98,7 +109,10 @@ private:
       started = mma ? mma->window() : to.start(*tile);
       tileAppend(*tile, to, *started, updateOf(append));
     } else if (auto fold = dyn_cast<FoldOp>(op)) {
-      tileFoldOp(head(fold.getStored()), updateOf(fold));
+      if (HeldState *state = heldOf(fold.getStored()))
+        state->fold(updateOf(fold));
+      else
+        tileFoldOp(head(fold.getStored()), updateOf(fold));
     } else if (auto room = dyn_cast<MakeRoomOp>(op)) {
       tileMakeRoom(head(room.getStored()));
     } else if (auto fill = dyn_cast<FillOp>(op)) {
@@ -121,6 +135,15 @@ private:
 
   Value lookup(Value value) { return mapping.lookup(value); }
   const StoredHead &head(Value slot) { return heads.find(slot)->second; }
+
+  HeldState *heldOf(Value slot) {
+    auto found = held.find(slot);
+    return found == held.end() ? nullptr : &found->second;
+  }
+  bool hasFold() {
+    return source.walk([](FoldOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
 
   template <typename Op> TokenUpdate updateOf(Op op) {
     TokenUpdate update;
@@ -254,7 +277,13 @@ private:
     Value memref = lookup(store.getTarget());
     Value offset = lookup(store.getOffset());
     const Type element = cast<MemRefType>(memref.getType()).getElementType();
-    tile->ifTrue(tile->writes(axis), [&] {
+    Value owner = tile->writes(axis);
+    if (axis == VectorAxis::Key && tile->slice) // all slices have all keys
+      owner = arith::AndIOp::create(
+          b, owner,
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tile->slice,
+                                tile->index(0)));
+    tile->ifTrue(owner, [&] {
       vector = tile->narrow(vector, toElementType(element));
       if (part.padded && part.whole)
         vector = vector::ExtractStridedSliceOp::create(
@@ -283,6 +312,9 @@ private:
     auto [entry, isNew] =
         heads.try_emplace(slot.getResult(), *tile, lookup(slot.getPool()),
                           lookup(slot.getOffset()));
+    // Before the inputs: its loads take the longest.
+    if (holdsState(schedule, layout) && hasFold())
+      held.try_emplace(slot.getResult(), *tile, entry->second);
     if (schedule.strategy != Strategy::Mma)
       return;
     MmaUse use;
@@ -349,8 +381,9 @@ private:
   IRMapping mapping;
   LaneTile *tile = nullptr;
   llvm::MapVector<Value, StoredHead> heads;
-  std::optional<WindowStart> started; // the window before the append
-  Value shared;                       // memory of mma's panels
+  std::optional<WindowStart> started;     // the window before the append
+  llvm::MapVector<Value, HeldState> held; // those that stay in registers
+  Value shared;                           // memory of mma's panels
   std::optional<MmaHead> mma;
 };
 

@@ -63,6 +63,7 @@ const Lifetime kOps[] = {
     {"decant.kernel",       Stage::Windowed,  Stage::Mapped,    kMap},
     {"decant.return",       Stage::Windowed,  Stage::Mapped,    kMap},
     {"decant.block",        Stage::Formatted, Stage::Mapped,    kMap},
+    {"decant.slice",        Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane",         Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.fresh_lane",   Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane_shift",   Stage::Tiled,     Stage::Mapped,    kMap},
@@ -84,6 +85,7 @@ const Lifetime kKernelAttributes[] = {
     {"layout",   Stage::Formatted, Stage::Tiled,     kTile},
     {"schedule", Stage::Scheduled, Stage::Tiled,     kTile},
     {"lanes",    Stage::Tiled,     Stage::Mapped,    kMap},
+    {"value_first", Stage::Tiled,  Stage::Mapped,    kMap},
 };
 // clang-format on
 

@@ -81,27 +81,29 @@ decant.kernel @over_values_of_a_warp(%x: f32, %out: memref<1024xf32>) attributes
 // -----
 
 // Two warps: after the shuffles one lane per warp and key leaves its sum, and all
-// lanes add the warps' sums in one order. 2 warps x 2 elements x 8 keys x 4 bytes
-// are 128 bytes.
+// lanes add the warps' sums in one order. The elements of a lane lie side by side:
+// 2 warps x 8 keys x 2 elements x 4 bytes are 128 bytes.
 // CHECK-LABEL: gpu.func @across_warps(
 // CHECK-SAME: dynamic_shared_bytes = 128
 // CHECK: %[[SHARED:.*]] = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
 // CHECK-COUNT-4: gpu.shuffle xor
-// CHECK: %[[AREA:.*]] = memref.view %[[SHARED]][%{{.*}}][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<2x2x8xf32, #gpu.address_space<workgroup>>
+// CHECK: %[[AREA:.*]] = memref.view %[[SHARED]][%{{.*}}][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<2x1x16xf32, #gpu.address_space<workgroup>>
+// CHECK: %[[AT:.*]] = arith.muli %{{.*}}, %c2 : index
+// CHECK: %[[PACK:.*]] = vector.from_elements
 // CHECK: %[[GROUP:.*]] = arith.divui %[[LANE:.*]], %[[FOUR:.*]] : index
 // CHECK: %[[WITHIN:.*]] = arith.remui %[[LANE]], %[[FOUR]] : index
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[WITHIN]], %{{.*}} : index
 // CHECK: scf.if %[[FIRST]] {
-// CHECK: memref.store %{{.*}}, %[[AREA]][%[[GROUP]], %{{.*}}, %{{.*}}]
-// CHECK: memref.store %{{.*}}, %[[AREA]][%[[GROUP]], %{{.*}}, %{{.*}}]
+// CHECK: vector.store %[[PACK]], %[[AREA]][%[[GROUP]], %{{.*}}, %[[AT]]] {alignment = 8 : i64}
 // CHECK: }
 // CHECK: gpu.barrier
-// CHECK: %[[A0:.*]] = memref.load %[[AREA]]
-// CHECK: %[[A1:.*]] = memref.load %[[AREA]]
-// CHECK: %[[SUM0:.*]] = arith.addf %[[A0]], %[[A1]] : f32
-// CHECK: %[[SUM1:.*]] = arith.addf
-// The area may be used again.
-// CHECK: gpu.barrier
+// CHECK: %[[A0:.*]] = vector.load %[[AREA]]
+// CHECK: %[[A1:.*]] = vector.load %[[AREA]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[A0]], %[[A1]] : vector<2xf32>
+// CHECK: %[[SUM0:.*]] = vector.extract %[[SUM]][0]
+// CHECK: %[[SUM1:.*]] = vector.extract %[[SUM]][1]
+// Nothing follows that uses the area again.
+// CHECK-NOT: gpu.barrier
 // CHECK: vector.from_elements %[[SUM0]], %[[SUM1]] : vector<2xf32>
 decant.kernel @across_warps(%x: vector<2xf32>, %out: memref<1024xf32>) attributes {lanes = array<i64: 8, 8>, target = #decant.target<"sm_90a">} {
   %k = decant.lane <key>

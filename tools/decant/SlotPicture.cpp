@@ -112,6 +112,7 @@ Json decant::tool::slotToJson(const SlotLayout &layout) {
 }
 
 std::string decant::tool::drawLanes(const Schedule &schedule) {
+  const bool valueFirst = schedule.lanes == LaneOrder::ValueFirst;
   std::string text = fmt::format("{:<14}", "value");
   const std::vector<int> columns = sample(schedule.valueLanes);
   for (int column : columns)
@@ -121,9 +122,12 @@ std::string decant::tool::drawLanes(const Schedule &schedule) {
     text += fmt::format("key {:<10}", span(row, schedule.keysPerLane));
     for (int column : columns)
       text += fmt::format(
-          " {:>9}", row < 0 || column < 0
-                        ? "..."
-                        : fmt::format("t{}", column * schedule.keyLanes + row));
+          " {:>9}",
+          row < 0 || column < 0
+              ? "..."
+              : fmt::format("t{}", valueFirst
+                                       ? row * schedule.valueLanes + column
+                                       : column * schedule.keyLanes + row));
     text += '\n';
   }
   return text;

@@ -22,6 +22,11 @@
 //   value key 120..127  t15        t31          t127      vector the other way
 //   round
 //
+// With lanes = value_first, thread t is value lane t % valueLanes and key lane
+// t / valueLanes: a warp then loads whole lines of a few rows of the state.
+// split > 1 cuts the value axis of a head over that many blocks, each of which
+// holds valueLanes x valuesPerLane columns; all do the work along keys.
+//
 // Strategy `mma`: one block per (row, value head), of value_lanes warps of 32
 // key lanes. A warp owns values_per_lane consecutive values; its lanes hold the
 // codes as tensor-core fragments (CodeOrder::Fragments). A key vector is spread
@@ -52,6 +57,11 @@ const char *toString(RowLoop loop);
 enum class Boundary { Apart, Step };
 const char *toString(Boundary boundary);
 
+/// Which lanes of a block are neighbours: those along the key or the value
+/// axis.
+enum class LaneOrder { KeyFirst, ValueFirst };
+const char *toString(LaneOrder order);
+
 struct Schedule {
   Strategy strategy = Strategy::Simt;
   int keyLanes = 1;
@@ -63,6 +73,9 @@ struct Schedule {
   /// Blocks that one SM must be able to hold, which bounds the registers of a
   /// thread; 0 leaves it to the assembler.
   int blocksPerSm = 0;
+  LaneOrder lanes = LaneOrder::KeyFirst;
+  /// Blocks that share a head, by columns.
+  int split = 1;
 
   int threads() const { return keyLanes * valueLanes; }
 };
@@ -76,8 +89,16 @@ Status check(const Schedule &schedule, const SlotLayout &layout,
 /// parts on every target.
 int defaultKeyLanes(const SlotLayout &layout);
 
-/// The schedule that is used without a tuner.
-Schedule defaultSchedule(const SlotLayout &layout, const TargetInfo &target);
+/// Whether the step holds a lane's part of the state in registers from its
+/// reads to its write: at window 1, with codes that are the state itself
+/// (floats without scales or compensators), unrolled rows and a part that is
+/// small.
+bool holdsState(const Schedule &schedule, const SlotLayout &layout);
+
+/// The schedule that is used without a tuner. `sumsOverValues` says that the
+/// kernel needs sums over the value axis, which blocks cannot share.
+Schedule defaultSchedule(const SlotLayout &layout, const TargetInfo &target,
+                         bool sumsOverValues = false);
 
 /// The tensor-core schedule, where the layout and the target have one.
 std::optional<Schedule> mmaSchedule(const SlotLayout &layout,

@@ -40,7 +40,12 @@ LaneTile::LaneTile(ImplicitLocOpBuilder &builder, const SlotLayout &layout,
   keyLane = lane(VectorAxis::Key);
   valueLane = lane(VectorAxis::Value);
   firstKey = mul(keyLane, index(schedule.keysPerLane));
-  firstValue = mul(valueLane, index(schedule.valuesPerLane));
+  Value column = valueLane;
+  if (schedule.split > 1) {
+    slice = SliceOp::create(b, b.getIndexType(), schedule.split);
+    column = add(mul(slice, index(schedule.valueLanes)), valueLane);
+  }
+  firstValue = mul(column, index(schedule.valuesPerLane));
   if (schedule.strategy == Strategy::Mma)
     firstValue =
         add(firstValue, mul(keyLane, index(valueType().getDimSize(0))));
@@ -331,11 +336,14 @@ void LaneTile::ifTrue(Value condition, Body body) {
   body();
 }
 
-void LaneTile::onFirstLane(Body body) {
+Value LaneTile::isFirstLane() {
   Value sum = add(keyLane, valueLane);
-  ifTrue(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, sum, index(0)),
-         body);
+  if (slice)
+    sum = add(sum, slice);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, sum, index(0));
 }
+
+void LaneTile::onFirstLane(Body body) { ifTrue(isFirstLane(), body); }
 
 SmallVector<Value> LaneTile::loop(Value begin, Value end, int64_t step,
                                   ArrayRef<Value> initial, LoopBody body) {

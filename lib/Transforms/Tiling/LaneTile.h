@@ -50,6 +50,7 @@ public:
   const SlotLayout &layout;
   const Schedule &schedule;
   mlir::Value keyLane, valueLane;   // index
+  mlir::Value slice;                // of the head's columns; null: all
   mlir::Value firstKey, firstValue; // of the lane's rows and columns
 
   //===--- types and constants --------------------------------------------===//
@@ -126,8 +127,9 @@ public:
       mlir::Value index, mlir::ValueRange carried)>;
   /// Runs `body` where `condition` holds; everywhere when it is null.
   void ifTrue(mlir::Value condition, Body body);
-  /// Runs `body` on key lane 0, value lane 0 alone.
+  /// Runs `body` on key lane 0, value lane 0 of the head's first slice alone.
   void onFirstLane(Body body);
+  mlir::Value isFirstLane(); // i1
   /// for i in [begin, end) step `step`; returns what the last round carried.
   llvm::SmallVector<mlir::Value> loop(mlir::Value begin, mlir::Value end,
                                       int64_t step,

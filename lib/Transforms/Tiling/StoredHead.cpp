@@ -69,6 +69,23 @@ void StoredHead::addToken(LaneTile &tile, Value count) const {
   });
 }
 
+Value StoredHead::tokenCount(LaneTile &tile) const {
+  auto branch = scf::IfOp::create(tile.b, tile.b.getI64Type(),
+                                  tile.isFirstLane(), /*withElseRegion=*/true);
+  auto yield = [&](mlir::Region &region, llvm::function_ref<Value()> value) {
+    OpBuilder::InsertionGuard guard(tile.b);
+    tile.b.setInsertionPointToStart(&region.front());
+    scf::YieldOp::create(tile.b, value());
+  };
+  yield(branch.getThenRegion(), [&]() -> Value {
+    return memref::LoadOp::create(tile.b, tokens,
+                                  ValueRange{tile.index(0), tile.index(1)});
+  });
+  yield(branch.getElseRegion(),
+        [&]() -> Value { return arith::ConstantIntOp::create(tile.b, 0, 64); });
+  return branch.getResult(0);
+}
+
 void StoredHead::clearTokens(LaneTile &tile) const {
   tile.onFirstLane([&] {
     memref::StoreOp::create(tile.b, arith::ConstantIntOp::create(tile.b, 0, 64),

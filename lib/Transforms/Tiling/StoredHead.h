@@ -35,6 +35,9 @@ struct StoredHead {
   void setFill(LaneTile &tile, mlir::Value fill) const;
   /// `tokens` is the count before, null when it has not been loaded.
   void addToken(LaneTile &tile, mlir::Value tokens = {}) const;
+  /// The count so far, on the first lane alone; loaded early, it is not waited
+  /// for at the end.
+  mlir::Value tokenCount(LaneTile &tile) const;
   void clearTokens(LaneTile &tile) const;
   /// Writes version, fill and tokens to the slot's header, for hosts to read.
   void copyCursor(LaneTile &tile, mlir::Value pool, mlir::Value header) const;

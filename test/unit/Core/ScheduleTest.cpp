@@ -44,12 +44,43 @@ Schedule leapQuantSchedule() {
 // The picture in Schedule.h.
 TEST(Schedule, DefaultForInt8At128) {
   const SlotLayout layout = layoutOf(128, 128, ElementType::I8);
-  EXPECT_EQ(toString(defaultSchedule(layout, target("sm_90a"))),
-            "strategy = simt, key_lanes = 16, value_lanes = 8, "
-            "keys_per_lane = 8, values_per_lane = 16, rows = unrolled");
-  EXPECT_EQ(toString(defaultSchedule(layout, target("x86-64"))),
-            "strategy = simt, key_lanes = 1, value_lanes = 1, "
-            "keys_per_lane = 128, values_per_lane = 128, rows = rolled");
+  EXPECT_EQ(
+      toString(defaultSchedule(layout, target("sm_90a"))),
+      "strategy = simt, key_lanes = 16, value_lanes = 8, "
+      "keys_per_lane = 8, values_per_lane = 16, rows = unrolled, "
+      "boundary = apart, blocks_per_sm = 0, lanes = key_first, split = 1");
+  EXPECT_EQ(
+      toString(defaultSchedule(layout, target("x86-64"))),
+      "strategy = simt, key_lanes = 1, value_lanes = 1, "
+      "keys_per_lane = 128, values_per_lane = 128, rows = rolled, "
+      "boundary = apart, blocks_per_sm = 0, lanes = key_first, split = 1");
+}
+
+// A lane holds 16 bytes of each of 8 rows, 8 lanes a line of 128 bytes; the
+// other columns are other blocks'.
+TEST(Schedule, DefaultForAStateThatTheStepHolds) {
+  const std::string keys = "strategy = simt, key_lanes = 16, value_lanes = ",
+                    rest = ", rows = unrolled, boundary = apart, ";
+  const SlotLayout single = layoutOf(128, 128, ElementType::F32),
+                   half = layoutOf(128, 128, ElementType::BF16);
+  EXPECT_EQ(toString(defaultSchedule(single, target("sm_90a"))),
+            keys + "8, keys_per_lane = 8, values_per_lane = 4" + rest +
+                "blocks_per_sm = 5, lanes = value_first, split = 4");
+  EXPECT_EQ(toString(defaultSchedule(half, target("sm_90a"))),
+            keys + "8, keys_per_lane = 8, values_per_lane = 8" + rest +
+                "blocks_per_sm = 4, lanes = value_first, split = 2");
+  // Sums over values keep all columns in one block of at most 256 lanes.
+  EXPECT_EQ(toString(defaultSchedule(single, target("sm_90a"), true)),
+            keys + "16, keys_per_lane = 8, values_per_lane = 8" + rest +
+                "blocks_per_sm = 2, lanes = value_first, split = 1");
+  // 31 rows of a lane are too many to hold, and records need a whole head.
+  EXPECT_FALSE(holdsState(
+      defaultSchedule(layoutOf(248, 128, ElementType::F32), target("sm_90a")),
+      layoutOf(248, 128, ElementType::F32)));
+  SlotLayout window = single;
+  window.window = 16;
+  EXPECT_EQ(defaultSchedule(window, target("sm_90a")).split, 1);
+  EXPECT_FALSE(holdsState(defaultSchedule(single, target("sm_90a")), window));
 }
 
 TEST(Schedule, DefaultIsLegalForEveryDimOnEveryTarget) {
@@ -112,7 +143,9 @@ TEST(Schedule, IllegalOnesAreRefusedWithTheirNumbers) {
   schedule.keyLanes = 12;
   expectRefused(schedule, "key_lanes is 12; a power of two up to 32");
   schedule.keyLanes = 64;
+  schedule.valueLanes = 2;
   expectRefused(schedule, "key_lanes is 64; a power of two up to 32");
+  schedule = leapQuantSchedule();
   schedule.keyLanes = 0;
   expectRefused(schedule, "key_lanes is 0");
 
@@ -122,8 +155,21 @@ TEST(Schedule, IllegalOnesAreRefusedWithTheirNumbers) {
                           "dim is 128");
   schedule = leapQuantSchedule();
   schedule.valuesPerLane = 32;
-  expectRefused(schedule, "value_lanes x values_per_lane is 256; the padded "
-                          "value dim is 128");
+  expectRefused(schedule, "value_lanes x values_per_lane x split is 256; "
+                          "the padded value dim is 128");
+  schedule = leapQuantSchedule();
+  schedule.valueLanes = 4;
+  schedule.split = 2;
+  expectRefused(schedule, "split is 2; blocks share a head only at window 1, "
+                          "with float codes, without scales and compensators");
+  schedule = leapQuantSchedule();
+  schedule.keyLanes = 4;
+  schedule.keysPerLane = 32;
+  schedule.valueLanes = 64;
+  schedule.valuesPerLane = 2;
+  schedule.lanes = LaneOrder::ValueFirst;
+  expectRefused(schedule, "value_lanes is 64; a power of two up to 32 is "
+                          "needed for value_first");
   schedule = leapQuantSchedule();
   schedule.keyLanes = 32;
   schedule.keysPerLane = 4;
@@ -148,21 +194,24 @@ TEST(Schedule, TextsThatAreNoScheduleAreRefused) {
     Expected<Schedule> schedule = parseSchedule(text);
     return schedule.ok() ? "accepted" : schedule.status().message();
   };
-  EXPECT_EQ(message(""), "schedule.strategy: ''; allowed is simt");
+  EXPECT_EQ(message(""), "schedule.strategy: ''; allowed are simt, mma");
   EXPECT_EQ(message("fast"), "schedule: 'fast' is not 'field = value'");
-  EXPECT_EQ(message(replaced("simt", "mma")),
-            "schedule.strategy: 'mma'; allowed is simt");
+  EXPECT_EQ(message(replaced("simt", "fast")),
+            "schedule.strategy: 'fast'; allowed are simt, mma");
   for (const char *word : {"", "0", "-8", "8.0", "eight", "100000", "0x8"})
     EXPECT_EQ(message(replaced("keys_per_lane = 8",
                                std::string("keys_per_lane = ") + word)),
               std::string("schedule.keys_per_lane: '") + word +
-                  "'; a positive whole number is needed");
+                  "'; a whole number of at least 1 is needed");
   EXPECT_EQ(message(replaced("unrolled", "maybe")),
             "schedule.rows: 'maybe'; allowed are unrolled, rolled");
   EXPECT_EQ(message(replaced(", rows = unrolled", "")),
             "schedule.rows: ''; allowed are unrolled, rolled");
-  EXPECT_EQ(message(good + ", stages = 3"),
-            "schedule: unknown field in '" + good + ", stages = 3'");
+  EXPECT_EQ(message(good + ", stages = 3"), "schedule: unknown field 'stages'");
+  EXPECT_EQ(message(replaced("key_first", "diagonal")),
+            "schedule.lanes: 'diagonal'; allowed are key_first, value_first");
+  EXPECT_EQ(message(replaced("split = 1", "split = 0")),
+            "schedule.split: '0'; a whole number of at least 1 is needed");
 }
 
 // Two lanes must not write one byte: a row's codes share bytes with their
