@@ -729,6 +729,7 @@ private:
     overOwnTiles(
         {},
         [&](ArrayRef<Value> chunks, Value c, ValueRange) -> SmallVector<Value> {
+          const SmallVector<ValueSide> sides = ownValueSides(terms);
           SmallVector<SmallVector<Value>> tiles(sides.size());
           for (int n = 0; n < warp.tilesPerChunk; ++n) {
             const KeySide keys = keySide(keyTile(c, n));
