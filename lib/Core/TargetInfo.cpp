@@ -19,6 +19,10 @@ namespace {
 /// thread may have 255 of an SM's 64 Ki registers: a fold needs most of them.
 constexpr int kSimtThreads = 256;
 
+/// movmatrix, with which strategy mma transposes fragments, came with this PTX
+/// ISA; older targets would do with 7.0.
+constexpr int kMovmatrixIsa = 78;
+
 // Shared memory per block: CUDA programming guide, table of compute
 // capabilities ("maximum amount of shared memory per thread block").
 std::vector<TargetInfo> makeTargets() {
@@ -52,8 +56,8 @@ std::vector<TargetInfo> makeTargets() {
   host.maxThreads = kSimtThreads;
   return {
       host,
-      gpu("sm_80", 70, 8, 0, true, 163 * 1024, {}),
-      gpu("sm_86", 71, 8, 6, true, 99 * 1024, {}),
+      gpu("sm_80", kMovmatrixIsa, 8, 0, true, 163 * 1024, {}),
+      gpu("sm_86", kMovmatrixIsa, 8, 6, true, 99 * 1024, {}),
       gpu("sm_89", 78, 8, 9, true, 99 * 1024, {F::Fp8Convert}),
       gpu("sm_90", 78, 9, 0, true, 227 * 1024, hopper),
       gpu("sm_90a", 80, 9, 0, false, 227 * 1024, hopper),
