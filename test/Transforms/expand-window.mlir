@@ -19,6 +19,8 @@
 // CHECK: %[[OWN:.*]] = decant.scale %[[U]], %[[KQ]]
 // CHECK: %[[O:.*]] = arith.addf %[[Y]]#1, %[[OWN]]
 // CHECK: decant.append %window key_decay(%a : f32) keys(%k : {{.*}}) values(%[[U]] : {{.*}})
+// A window that is full now makes room for the next token.
+// CHECK-NEXT: decant.make_room %window : !decant.window
 // CHECK: decant.return %[[O]]
 
 // The commit folds a window that is due, and nothing else.
@@ -153,12 +155,14 @@ decant.decode @scalar_times_vector heads <key = 1, value = 1, map = group>
 !value = tensor<16xf32, #decant.axis<value>>
 !state = !decant.state<16x16>
 
-// A window of one token has no records: the step folds, and there is no commit.
+// A window of one token has no records: the step folds, so that there is no commit
+// and nothing to make room for.
 // CHECK-LABEL: decant.kernel @step(
 // CHECK-SAME: length = 1
 // CHECK: decant.window_read %window, %q :
 // CHECK-NOT: decant.append
 // CHECK: decant.fold %window keys(%k : {{.*}}) values(%v : {{.*}})
+// CHECK-NEXT: decant.return
 // CHECK-NOT: decant.kernel @commit
 decant.decode @window_one heads <key = 1, value = 1, map = group>
     inputs <type = bf16, gate = f32, output = bf16, layout = separate, pad = negative>
