@@ -130,11 +130,11 @@ void MmaHead::copyRows(const View &panel, int firstRow, const View &source,
 //===--- decays of the terms ----------------------------------------------===//
 
 void MmaHead::finishTerms(Value keyDecay, Value fill) {
+  // A read of window 1 is under no decay.
   const bool isVector = layout.record.keyDecay == DecayShape::Vector;
-  if (!isVector)
+  if (!isVector || !keyDecay)
     return;
-  if (keyDecay)
-    t.storeAlong(VectorAxis::Key, totalDecay, t.index(0), keyDecay);
+  t.storeAlong(VectorAxis::Key, totalDecay, t.index(0), keyDecay);
   CopyWaitOp::create(t.b);
   t.barrier();
   decayKeys(fill);
@@ -226,10 +226,14 @@ void MmaHead::weighTerms(Value keyDecay, Value fill) {
   warp.forElements(allRows, [&](Value row, Value inside) {
     t.ifTrue(inside, [&] {
       Value weight = total;
-      if (isScalar && layout.window > 1) {
-        Value token = arith::DivUIOp::create(t.b, row, t.index(writes));
+      if (isScalar && keyDecay) {
+        Value since = t.f32(1); // the step's own terms are under no decay
+        if (layout.window > 1) {
+          Value token = arith::DivUIOp::create(t.b, row, t.index(writes));
+          since = decaySince(token, fill);
+        }
         weight = arith::SelectOp::create(t.b, warp.less(row, t.index(records)),
-                                         decaySince(token, fill), total);
+                                         since, total);
       }
       t.storeScalar(weights, zero, row, weight);
     });
