@@ -18,6 +18,7 @@ namespace {
 /// value lanes of whole 16-byte vectors: so a block of 16 x 16 lanes serves
 /// every dim.
 constexpr int kKeyMultiple = 8, kValueMultiple = 16;
+constexpr int64_t kLongRegion = 512; // bytes
 /// A fragment is 16 keys wide.
 constexpr int kFragmentKeys = 16;
 
@@ -25,11 +26,13 @@ int64_t alignTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Hands out consecutive 16-byte aligned regions.
+/// Hands out consecutive aligned regions.
 class RegionAllocator {
 public:
   Region take(ElementType type, int64_t count, int64_t width) {
     Region region{next, type, count, width};
+    if (region.bytes() >= kLongRegion)
+      region.offset = next = alignTo(next, kLineBytes);
     next = alignTo(next + region.bytes(), kSlotAlign);
     return region;
   }
@@ -150,7 +153,7 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
     layout.recordKeys = allocator.take(type, tokens * record.writes, key);
     layout.recordValues = allocator.take(type, tokens * record.writes, value);
   }
-  layout.headBytes = allocator.bytes();
+  layout.headBytes = alignTo(allocator.bytes(), kLineBytes);
   layout.slotBytes = kSlotHeaderBytes + layout.headBytes * layout.valueHeads;
   return layout;
 }

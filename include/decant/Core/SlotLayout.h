@@ -10,7 +10,7 @@
 // no pointer and no slot number, so memcpy copies, forks and ships it. All-zero
 // bytes are an empty sequence.
 //
-//   slot   | header 64 B | head 0 | head 1 | ...            headBytes each
+//   slot   | header 128 B | head 0 | head 1 | ...           headBytes each
 //   header | u32 version | u32 fill | u64 tokens | u32 code order | 0 ...
 //                                        for hosts; kernels only write it
 //   head   | codes | key scale | value scale | comp. keys | comp. values
@@ -18,7 +18,8 @@
 //          | record key decay | record value decay | record keys
 //          | record values |
 //
-// Every region starts at a multiple of 16 bytes. codes are [key, value] over
+// Every region starts at a multiple of 16 bytes, heads and regions of 512
+// bytes and more at one of 128. codes are [key, value] over
 // the padded dims; padding elements are zero. A code of b bits that do not
 // make a whole byte is stored as planes (int6: its low 4 bits, then its high 2;
 // int3: its low 2, then its high 1), one after the other, each ordered alone.
@@ -94,11 +95,14 @@ struct Region {
   bool empty() const { return count * width == 0; }
 };
 
-constexpr uint32_t kSlotVersion = 2;
-constexpr int64_t kSlotHeaderBytes = 64;
+constexpr uint32_t kSlotVersion = 3;
+constexpr int64_t kSlotHeaderBytes = 128;
 /// The header word that holds the code order: 0 rows, 1 fragments.
 constexpr int64_t kCodeOrderWord = 4;
 constexpr int64_t kSlotAlign = 16;
+/// Heads and long regions start at lines of memory: a line that two of them
+/// share is moved twice, and written in parts, which costs a read.
+constexpr int64_t kLineBytes = 128;
 
 struct SlotLayout {
   int valueHeads = 0;
