@@ -31,7 +31,6 @@ constexpr int kWarp = 32;
 /// flight.
 constexpr int kMaxHeldElements = 128;
 constexpr int kHeldElements = 64;
-constexpr int kLineBytes = 128;
 /// Small blocks, so that one waits, one loads and one stores on every SM.
 constexpr int kHoldingThreads = 128;
 constexpr int kSmRegisters = 65536;
@@ -87,7 +86,7 @@ int mmaKeysPerLane(const SlotLayout &layout) {
 /// Many blocks keep many loads in flight; a thread needs registers for the
 /// codes that it has in flight itself and for what folds and decays take.
 int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
-  constexpr int kRegistersOfSm = 65536, kLeast = 80, kBase = 48, kMore = 16;
+  constexpr int kRegistersOfSm = 65536, kLeast = 88, kBase = 48, kMore = 16;
   constexpr int kMostForCodes = 64;
   const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
                     elementBits(layout.codes.type) / 32;
@@ -96,6 +95,8 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
     registers += kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
     registers += kMore;
+  if (layout.compensators > 4) // their Gram matrix
+    registers += 2 * kMore;
   return std::max(1, kRegistersOfSm /
                          (schedule.threads() * std::max(registers, kLeast)));
 }
@@ -238,7 +239,7 @@ static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
   const int columns = layout.paddedValue / values;
   const int most = sumsOverValues
                        ? kWarp
-                       : std::min(kLineBytes / (values * bytes),
+                       : std::min(int(kLineBytes) / (values * bytes),
                                   kHoldingThreads / schedule.keyLanes);
   while (2 * schedule.valueLanes <= most &&
          columns % (2 * schedule.valueLanes) == 0)

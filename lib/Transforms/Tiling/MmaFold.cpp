@@ -552,19 +552,13 @@ private:
                                      ArrayRef<int64_t>{0, 1, 0, 1});
   }
 
-  SmallVector<Value> valueTerms(Value tile) {
-    SmallVector<Value> terms;
-    for (int k = 0; k < h.allRows; k += kTile)
-      terms.push_back(
-          warp.left(turnedValues, t.mul(tile, t.index(kTile)), t.index(k)));
-    return terms;
-  }
-
-  /// `terms` is what valueTerms gives: pass after pass keeps it in registers,
-  /// which do not hold the rest as well.
-  ValueSide valueSide(Value tile, ArrayRef<Value> terms) {
+  /// Loaded anew for each chunk: registers that held it through a pass would
+  /// be missing for blocks in flight.
+  ValueSide valueSide(Value tile) {
     ValueSide side;
-    side.terms.assign(terms.begin(), terms.end());
+    for (int k = 0; k < h.allRows; k += kTile)
+      side.terms.push_back(
+          warp.left(turnedValues, t.mul(tile, t.index(kTile)), t.index(k)));
     auto line = [&](const View &view) -> Value {
       Value at = t.add(t.mul(tile, t.index(kTile)), warp.group);
       Value low = t.loadScalar(view, t.index(0), at);
@@ -648,7 +642,7 @@ private:
              SmallVector<Value> sums = overValueTiles(
                  c, SmallVector<Value>(2 * warp.tilesPerChunk, t.zeros(two)),
                  [&](Value chunk, Value tile, ValueRange carried) {
-                   const ValueSide values = valueSide(tile, valueTerms(tile));
+                   const ValueSide values = valueSide(tile);
                    SmallVector<Value> next(carried);
                    for (int n = 0; n < warp.tilesPerChunk; ++n) {
                      Value codes = warp.tileOf(chunk, n);
@@ -677,12 +671,11 @@ private:
   }
 
   void valueStatistics(ReduceKind kind, const View &out) {
-    const SmallVector<SmallVector<Value>> terms = ownValueTerms();
     const VectorType two = t.vectorOf(int64_t(2));
     SmallVector<Value> sums = overOwnTiles(
-        SmallVector<Value>(terms.size(), t.zeros(two)),
+        SmallVector<Value>(warp.valueTilesPerWarp, t.zeros(two)),
         [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
-          const SmallVector<ValueSide> sides = ownValueSides(terms);
+          const SmallVector<ValueSide> sides = ownValueSides();
           SmallVector<Value> next(carried);
           for (int n = 0; n < warp.tilesPerChunk; ++n) {
             const KeySide keys = keySide(keyTile(c, n));
@@ -720,7 +713,6 @@ private:
 
   /// Each lane overwrites codes that it alone reads in this pass.
   void encode() {
-    const SmallVector<SmallVector<Value>> terms = ownValueTerms();
     // A scale of few bits may have become smaller than what it was fitted to.
     const bool clamps = isInteger(layout.codes.type) &&
                         llvm::any_of(layout.scales, [](const ScaleSpec &scale) {
@@ -729,7 +721,7 @@ private:
     overOwnTiles(
         {},
         [&](ArrayRef<Value> chunks, Value c, ValueRange) -> SmallVector<Value> {
-          const SmallVector<ValueSide> sides = ownValueSides(terms);
+          const SmallVector<ValueSide> sides = ownValueSides();
           SmallVector<SmallVector<Value>> tiles(sides.size());
           for (int n = 0; n < warp.tilesPerChunk; ++n) {
             const KeySide keys = keySide(keyTile(c, n));
@@ -751,16 +743,10 @@ private:
     return t.add(t.mul(chunk, t.index(warp.tilesPerChunk)), t.index(n));
   }
 
-  SmallVector<SmallVector<Value>> ownValueTerms() {
-    SmallVector<SmallVector<Value>> terms;
-    for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-      terms.push_back(valueTerms(ownValueTile(i)));
-    return terms;
-  }
-  SmallVector<ValueSide> ownValueSides(ArrayRef<SmallVector<Value>> terms) {
+  SmallVector<ValueSide> ownValueSides() {
     SmallVector<ValueSide> sides;
-    for (auto [i, held] : llvm::enumerate(terms))
-      sides.push_back(valueSide(ownValueTile(i), held));
+    for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+      sides.push_back(valueSide(ownValueTile(i)));
     return sides;
   }
 
