@@ -9,6 +9,7 @@
 #include "LowerToLLVM.h"
 
 #include "ExpandMath.h"
+#include "KernelPointers.h"
 
 // Not mlir/Conversion/Passes.h, whose one include costs ten seconds.
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -80,23 +81,28 @@ struct ExpandForLLVMPass : PassWrapper<ExpandForLLVMPass, OperationPass<>> {
     vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
     vector::populateVectorToElementsUnrollPatterns(patterns);
     vector::populateVectorFromElementsUnrollPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // No constants are moved and no regions simplified: the patterns are about
+    // a few ops and what becomes of them.
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (mayExpand(op))
+        ops.push_back(op);
+    });
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    if (failed(applyOpPatternsGreedily(ops, std::move(patterns), config)))
       signalPassFailure();
   }
 
 private:
+  static bool mayExpand(Operation *op) {
+    return isa<math::MathDialect, vector::VectorDialect>(op->getDialect()) ||
+           isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp,
+               arith::ExtFOp, arith::TruncFOp>(op);
+  }
+
   TargetKind kind;
 };
-
-/// Shared memory whose size the launch gives is declared, not defined: an
-/// internal array of no elements would become one static byte.
-void declareDynamicShared(LLVM::GlobalOp global) {
-  constexpr unsigned kShared =
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
-  auto array = dyn_cast<LLVM::LLVMArrayType>(global.getType());
-  if (array && array.getNumElements() == 0 && global.getAddrSpace() == kShared)
-    global.setLinkage(LLVM::Linkage::External);
-}
 
 /// Upstream makes known_block_size an upper bound. It is the size: a launch
 /// with another one has to fail, and ptxas allots registers better when it
@@ -168,7 +174,6 @@ struct ConvertMappedPass : PassWrapper<ConvertMappedPass, OperationPass<>> {
     if (failed(
             applyFullConversion(getOperation(), target, std::move(patterns))))
       return signalPassFailure();
-    getOperation()->walk(declareDynamicShared);
     getOperation()->walk(requireBlockSize);
   }
 
@@ -178,17 +183,19 @@ private:
 
 /// The same list for the body of a gpu.module and of a host module.
 void addPasses(OpPassManager &passes, TargetKind kind) {
+  if (kind == TargetKind::Nvidia)
+    passes.addPass(createKernelPointers());
   passes.addPass(std::make_unique<ExpandForLLVMPass>(kind));
   // The expansions repeat what several math ops of one operand share. No
   // canonicalizer: it would make vectors of two dimensions again.
   passes.addPass(createCSEPass());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(std::make_unique<ConvertMappedPass>(kind));
+  passes.addPass(createReconcileUnrealizedCastsPass());
   if (kind == TargetKind::Nvidia)
     passes.addPass(createConvertNVVMToLLVMPass()); // nvvm.inline_ptx and such
-  passes.addPass(createReconcileUnrealizedCastsPass());
-  // Folds the memref descriptors away, so that stage llvm can be read.
-  passes.addPass(createCanonicalizerPass());
+  else // folds the memref descriptors away
+    passes.addPass(createCanonicalizerPass());
 }
 
 void buildFor(OpPassManager &passes, TargetKind kind) {
