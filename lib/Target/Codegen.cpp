@@ -132,8 +132,9 @@ void optimise(Job &job) {
   passes.run(*job.module, modules);
 }
 
-/// Code generation without a pass that the target would add: kernels are no
-/// better after loop strength reduction, and take a fifth longer.
+/// Code generation without passes that the target would add and that leave
+/// kernels as they are: they search for bases and strides that addresses share,
+/// which KernelPointers and stage tiled have laid bare.
 class CodegenPasses : public llvm::legacy::PassManager {
 public:
   explicit CodegenPasses(const llvm::Triple &triple)
@@ -141,7 +142,9 @@ public:
 
   void add(llvm::Pass *pass) override {
     const llvm::PassInfo *info = llvm::Pass::lookupPassInfo(pass->getPassID());
-    if (isKernel && info && info->getPassArgument() == "loop-reduce")
+    const llvm::StringRef name = info ? info->getPassArgument() : "";
+    if (isKernel && (name == "loop-reduce" || name == "slsr" ||
+                     name == "nary-reassociate" || name == "consthoist"))
       delete pass;
     else
       llvm::legacy::PassManager::add(pass);

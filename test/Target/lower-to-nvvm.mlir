@@ -7,12 +7,12 @@
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr<1>, %[[OUT:.*]]: !llvm.ptr<1>, %[[STRIDE:.*]]: i64)
 // CHECK-SAME: nvvm.kernel
 // CHECK-SAME: nvvm.reqntid = array<i32: 64, 1, 1>
-// CHECK: llvm.mlir.addressof @[[SHARED]]
 // CHECK: nvvm.read.ptx.sreg.ctaid.x
 // CHECK: llvm.mul {{.*}} : i64
 // CHECK: llvm.getelementptr {{.*}}%[[STATE]][{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: nvvm.shfl.sync bfly
+// CHECK: llvm.mlir.addressof @[[SHARED]]
 // CHECK: nvvm.barrier
 // CHECK: llvm.fptrunc {{.*}} : f32 to bf16
 module attributes {gpu.container_module} {
