@@ -306,6 +306,8 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
   schedule.rows = RowLoop::Unrolled;
   schedule.boundary = layout.window > 1 ? Boundary::Step : Boundary::Apart;
   for (int values : {32, 16, 64}) {
+    if (layout.paddedValue % values != 0)
+      continue;
     schedule.valuesPerLane = values;
     schedule.valueLanes = layout.paddedValue / values;
     schedule.blocksPerSm = mmaBlocksPerSm(schedule, layout);
