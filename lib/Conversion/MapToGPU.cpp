@@ -21,6 +21,7 @@
 #include "decant/Compiler/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 namespace decant {
 #define GEN_PASS_DEF_MAPTOGPU

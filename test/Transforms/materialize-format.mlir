@@ -19,9 +19,10 @@
 // The layout by hand, dims padded to 104 x 48: codes 104 * 48 = 4992, key scale
 // 104 * 4 = 416 (5408), value scale 48 * 2 = 96 (5504), compensator keys
 // 2 * 104 * 2 = 416 (5920) and values 2 * 48 * 2 = 192 (6112), cursor 16 (6128),
-// total decay 4 -> 16 (6144), 4 decays 16 (6160), record keys 4 * 104 * 2 = 832
-// (6992), values 4 * 48 * 2 = 384 (7376).
-// CHECK-SAME: layout = #decant.layout<heads = 4, keyDim = 100, valueDim = 48, paddedKey = 104, paddedValue = 48, window = 4, compensators = 2, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 7376,
+// total decay 4 -> 16 (6144), 4 decays 16 (6160); record keys 4 * 104 * 2 = 832 are
+// long and start at a multiple of 128, 6272 (7104), values 4 * 48 * 2 = 384 (7488),
+// and the next head at the next multiple, 7552.
+// CHECK-SAME: layout = #decant.layout<heads = 4, keyDim = 100, valueDim = 48, paddedKey = 104, paddedValue = 48, window = 4, compensators = 2, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 7552,
 // CHECK-SAME: scales = [#decant.scale<key, sqrt_mean_abs, f32>, #decant.scale<value, absmax, f16>],
 // CHECK-SAME: codes = #decant.region<0, 104 x 48, i8>
 // CHECK-SAME: comp_keys = #decant.region<5504, 2 x 104, f16>
@@ -29,8 +30,8 @@
 // CHECK-SAME: cursor = #decant.region<6112, 1 x 4, f32>
 // CHECK-SAME: key_scale = #decant.region<4992, 1 x 104, f32>
 // CHECK-SAME: record_key_decay = #decant.region<6144, 4 x 1, f32>
-// CHECK-SAME: record_keys = #decant.region<6160, 4 x 104, bf16>
-// CHECK-SAME: record_values = #decant.region<6992, 4 x 48, bf16>
+// CHECK-SAME: record_keys = #decant.region<6272, 4 x 104, bf16>
+// CHECK-SAME: record_values = #decant.region<7104, 4 x 48, bf16>
 // CHECK-SAME: total_key_decay = #decant.region<6128, 1 x 1, f32>
 // CHECK-SAME: value_scale = #decant.region<5408, 1 x 48, f16>
 // The questions are answered.
@@ -82,9 +83,9 @@
 // The slot number is widened before it is multiplied: 2^31 bytes are few.
 // CHECK: %[[WIDE:.*]] = arith.index_cast %[[SLOT]] : i32 to index
 // CHECK: %[[HEADER:.*]] = arith.muli %[[WIDE]], %[[STATE_STRIDE]] : index
-// CHECK: %[[C64:.*]] = arith.constant 64 : index
-// CHECK: %[[HEADS:.*]] = arith.addi %[[HEADER]], %[[C64]] : index
-// CHECK: %[[BYTES:.*]] = arith.constant 7376 : index
+// CHECK: %[[C128:.*]] = arith.constant 128 : index
+// CHECK: %[[HEADS:.*]] = arith.addi %[[HEADER]], %[[C128]] : index
+// CHECK: %[[BYTES:.*]] = arith.constant 7552 : index
 // CHECK: %[[SKIP:.*]] = arith.muli %head, %[[BYTES]] : index
 // CHECK: %[[START:.*]] = arith.addi %[[HEADS]], %[[SKIP]] : index
 // CHECK: %[[HELD:.*]] = decant.slot %state[%[[START]]]
@@ -124,8 +125,9 @@ decant.kernel @step(%window: !window, %q: !key, %k: !key, %v: !value, %decay: f3
 // policy. On the host pointers have no address space.
 // CHECK-LABEL: decant.kernel @step(
 // CHECK-SAME: %state: memref<70368744177664xi8>, %slots: memref<70368744177664xi32>, %qkv: memref<70368744177664xf16>, %decay: memref<70368744177664xbf16>, %dt_bias: memref<70368744177664xf32>, %out: memref<70368744177664xf32>, %state_stride: i64, %slots_stride: i64, %qkv_stride: i64, %decay_stride: i64, %out_stride: i64)
-// Length 1 has no records: 64 * 32 * 4 = 8192 bytes of codes and the cursor.
-// CHECK-SAME: headBytes = 8208, scales = [], regions = {codes = #decant.region<0, 64 x 32, f32>, cursor = #decant.region<8192, 1 x 4, f32>}>
+// Length 1 has no records: 64 * 32 * 4 = 8192 bytes of codes and the cursor, up to
+// the next multiple of 128.
+// CHECK-SAME: headBytes = 8320, scales = [], regions = {codes = #decant.region<0, 64 x 32, f32>, cursor = #decant.region<8192, 1 x 4, f32>}>
 // CHECK: arith.cmpi sgt, %{{.*}}, %{{.*}} : i32
 
 // q of key head h mod 3 starts at 64 (h mod 3).

@@ -67,11 +67,15 @@ def TileKernel : DecantPass<"decant-tile-kernel"> {
   let summary = "scheduled -> tiled: what does one lane hold?";
   let description = [{
     Entry: kernels with a #decant.schedule. Exit: what one lane does, in scf,
-    vector, arith, math and memref; of the decant dialect only kernel, block, lane,
-    lane_reduce, barrier, scratch and return.
+    vector, arith, math and memref; of the decant dialect only the ops of a lane are
+    left: kernel, block, slice, lane, lane_reduce, lane_shift, barrier, scratch,
+    return and, under strategy mma, mma, transpose, unpack_codes, pack_codes,
+    copy_async, copy_wait and fresh_lane.
 
-    A key vector becomes the `keys_per_lane` elements of the lane's rows, a value
-    vector the `values_per_lane` elements of its columns.
+    Under strategy simt a key vector becomes the `keys_per_lane` elements of the
+    lane's rows, a value vector the `values_per_lane` elements of its columns. Under
+    strategy mma each warp holds all of a key vector, and a value vector is spread
+    over all threads.
   }];
 }
 
@@ -79,9 +83,16 @@ def MapToGPU : DecantPass<"decant-map-to-gpu"> {
   let summary = "tiled -> mapped for NVIDIA: with which instructions?";
   let description = [{
     Entry: tiled kernels. Exit: one gpu.module of gpu.func; lane_reduce is shuffles
-    along keys and shared memory along values; scratch is dynamic shared memory,
-    refused with the numbers where the target has too little.
+    over neighbours in a warp and shared memory across warps; scratch is dynamic
+    shared memory, refused with the numbers where the target has too little. Tile
+    products and copies are NVVM ops, what no dialect has is inline PTX.
   }];
+  let dependentDialects = [
+    "::decant::DecantDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def MapToCPU : DecantPass<"decant-map-to-cpu"> {

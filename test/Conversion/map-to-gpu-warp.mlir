@@ -1,0 +1,283 @@
+// RUN: decant-opt %s --split-input-file --decant-map-to-gpu --cse | FileCheck %s
+
+// What tensor cores, packed codes and copies become: lib/Conversion/WarpOps.cpp.
+
+// A tile product is one instruction, m16n8k16; f16 operands are pairs.
+// CHECK-LABEL: gpu.func @product(
+// CHECK-SAME: %[[A:.*]]: vector<8xf16>, %[[B:.*]]: vector<4xf16>, %[[C:.*]]: vector<4xf32>,
+// CHECK-DAG: %[[C0:.*]] = vector.extract %[[C]][0]
+// CHECK-DAG: %[[C3:.*]] = vector.extract %[[C]][3]
+// CHECK: %[[WORDS:.*]] = llvm.bitcast %[[A]] : vector<8xf16> to vector<4xi32>
+// CHECK: %[[W0:.*]] = vector.extract %[[WORDS]][0]
+// CHECK: %[[W3:.*]] = vector.extract %[[WORDS]][3]
+// CHECK: %[[A0:.*]] = llvm.bitcast %[[W0]] : i32 to vector<2xf16>
+// CHECK: %[[A3:.*]] = llvm.bitcast %[[W3]] : i32 to vector<2xf16>
+// CHECK: %[[D:.*]] = nvvm.mma.sync A[%[[A0]], %{{.*}}, %{{.*}}, %[[A3]]]  B[%{{.*}}, %{{.*}}]  C[%[[C0]], %{{.*}}, %{{.*}}, %[[C3]]]
+// CHECK-SAME: layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// CHECK: %[[D0:.*]] = llvm.extractvalue %[[D]][0]
+// CHECK: %[[D3:.*]] = llvm.extractvalue %[[D]][3]
+// CHECK: vector.from_elements %[[D0]], %{{.*}}, %{{.*}}, %[[D3]] : vector<4xf32>
+decant.kernel @product(%a: vector<8xf16>, %b: vector<4xf16>, %c: vector<4xf32>, %out: memref<4xf32>)
+    attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %d = decant.mma %a, %b, %c : vector<8xf16>, vector<4xf16>, vector<4xf32>
+  vector.store %d, %out[%zero] : memref<4xf32>, vector<4xf32>
+  decant.return
+}
+
+// -----
+
+// bf16 operands are words.
+// CHECK-LABEL: gpu.func @product_bf16(
+// CHECK: nvvm.mma.sync
+// CHECK-SAME: multiplicandAPtxType = #nvvm.mma_type<bf16>, multiplicandBPtxType = #nvvm.mma_type<bf16>
+// CHECK-SAME: (i32, i32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+decant.kernel @product_bf16(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>, %out: memref<4xf32>)
+    attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %d = decant.mma %a, %b, %c : vector<8xbf16>, vector<4xbf16>, vector<4xf32>
+  vector.store %d, %out[%zero] : memref<4xf32>, vector<4xf32>
+  decant.return
+}
+
+// -----
+
+// A lane's two elements are one register of movmatrix.
+// CHECK-LABEL: gpu.func @turns(
+// CHECK: %[[X:.*]] = llvm.bitcast %{{.*}} : vector<2xf16> to i32
+// CHECK: %[[Y:.*]] = llvm.inline_asm has_side_effects {{.*}}"movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r" %[[X]] : (i32) -> i32
+// CHECK: llvm.bitcast %[[Y]] : i32 to vector<2xf16>
+decant.kernel @turns(%x: vector<2xf16>, %out: memref<2xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.transpose %x : vector<2xf16>
+  vector.store %y, %out[%zero] : memref<2xf16>, vector<2xf16>
+  decant.return
+}
+
+// -----
+
+// Bytes u become the f16 numbers 1024 + u (0x64 in the upper byte: 0x64646464 is
+// 1684300900), two by each permutation: bytes 0, 4, 1, 4 (0x4140 is 16704), then 2,
+// 4, 3, 4 (0x4342 is 17218). 1024 + 128 is subtracted.
+// CHECK-LABEL: gpu.func @widens_8(
+// CHECK: %[[WORDS:.*]] = llvm.bitcast %{{.*}} : vector<8xi8> to vector<2xi32>
+// CHECK: %[[FIRST:.*]] = vector.extract %[[WORDS]][0]
+// CHECK: %[[SECOND:.*]] = vector.extract %[[WORDS]][1]
+// CHECK-DAG: %[[E1024:.*]] = arith.constant 1684300900 : i32
+// CHECK-DAG: %[[LOW:.*]] = arith.constant 16704 : i32
+// CHECK: %[[P0:.*]] = nvvm.prmt <default> %[[LOW]], %[[FIRST]], %[[E1024]] : i32
+// CHECK: %[[HIGH:.*]] = arith.constant 17218 : i32
+// CHECK: %[[P1:.*]] = nvvm.prmt <default> %[[HIGH]], %[[FIRST]], %[[E1024]] : i32
+// CHECK: %[[P2:.*]] = nvvm.prmt <default> %[[LOW]], %[[SECOND]], %[[E1024]] : i32
+// CHECK: %[[P3:.*]] = nvvm.prmt <default> %[[HIGH]], %[[SECOND]], %[[E1024]] : i32
+// CHECK: %[[ALL:.*]] = vector.from_elements %[[P0]], %[[P1]], %[[P2]], %[[P3]] : vector<4xi32>
+// CHECK: %[[BIASED:.*]] = llvm.bitcast %[[ALL]] : vector<4xi32> to vector<8xf16>
+// CHECK: %[[BIAS:.*]] = arith.constant dense<1.152000e+03> : vector<8xf16>
+// CHECK: arith.subf %[[BIASED]], %[[BIAS]] : vector<8xf16>
+decant.kernel @widens_8(%x: vector<8xi8>, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.unpack_codes %x : vector<8xi8> -> vector<8xf16>
+  vector.store %y, %out[%zero] : memref<8xf16>, vector<8xf16>
+  decant.return
+}
+
+// -----
+
+// Codes 2 p and 2 p + 1 are the fields p and p + 4 of a word: 16 bits apart, so a
+// shift and a mask (0x000f000f is 983055) bring both to the lowest bits of a half, and
+// 0x64006400 (1677747200) makes them 1024 + u; 1024 + 8 is subtracted.
+// CHECK-LABEL: gpu.func @widens_4(
+// CHECK: %[[WORD:.*]] = llvm.bitcast %{{.*}} : vector<4xi8> to i32
+// CHECK: %[[MASK:.*]] = arith.constant 983055 : i32
+// CHECK: %[[U0:.*]] = arith.andi %[[WORD]], %[[MASK]] : i32
+// CHECK: %[[E1024:.*]] = arith.constant 1677747200 : i32
+// CHECK: %[[P0:.*]] = arith.ori %[[U0]], %[[E1024]] : i32
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: %[[S1:.*]] = arith.shrui %[[WORD]], %[[FOUR]] : i32
+// CHECK: %[[U1:.*]] = arith.andi %[[S1]], %[[MASK]] : i32
+// CHECK: %[[P1:.*]] = arith.ori %[[U1]], %[[E1024]] : i32
+// CHECK: arith.constant 8 : i32
+// CHECK: arith.constant 12 : i32
+// CHECK: vector.from_elements %[[P0]], %[[P1]], %{{.*}}, %{{.*}} : vector<4xi32>
+// CHECK: %[[BIAS:.*]] = arith.constant dense<1.032000e+03> : vector<8xf16>
+// CHECK: arith.subf %{{.*}}, %[[BIAS]] : vector<8xf16>
+decant.kernel @widens_4(%x: vector<4xi8>, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.unpack_codes %x : vector<4xi8> -> vector<8xf16>
+  vector.store %y, %out[%zero] : memref<8xf16>, vector<8xf16>
+  decant.return
+}
+
+// -----
+
+// The two bytes of 2-bit fields first go to the halves of a word, then as above with
+// 0x00030003 (196611) and 1024 + 2.
+// CHECK-LABEL: gpu.func @widens_2(
+// CHECK: %[[BYTES:.*]] = llvm.bitcast %{{.*}} : vector<2xi8> to i16
+// CHECK: %[[WIDE:.*]] = arith.extui %[[BYTES]] : i16 to i32
+// CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : i32
+// CHECK-DAG: %[[SELECT:.*]] = arith.constant 16704 : i32
+// CHECK: %[[WORD:.*]] = nvvm.prmt <default> %[[SELECT]], %[[WIDE]], %[[NONE]] : i32
+// CHECK: %[[MASK:.*]] = arith.constant 196611 : i32
+// CHECK: arith.andi %[[WORD]], %[[MASK]] : i32
+// CHECK: %[[TWO:.*]] = arith.constant 2 : i32
+// CHECK: arith.shrui %[[WORD]], %[[TWO]] : i32
+// CHECK: %[[BIAS:.*]] = arith.constant dense<1.026000e+03> : vector<8xf16>
+// CHECK: arith.subf %{{.*}}, %[[BIAS]] : vector<8xf16>
+decant.kernel @widens_2(%x: vector<2xi8>, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.unpack_codes %x : vector<2xi8> -> vector<8xf16>
+  vector.store %y, %out[%zero] : memref<8xf16>, vector<8xf16>
+  decant.return
+}
+
+// -----
+
+// x + 1.5 * 2^23 + 128 has the rounded code plus 128 in its lowest byte (0x4b400080);
+// permutations collect the lowest bytes of four words.
+// CHECK-LABEL: gpu.func @narrows_8(
+// CHECK: %[[MAGIC:.*]] = arith.constant dense<0x4B400080> : vector<8xf32>
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[MAGIC]] : vector<8xf32>
+// CHECK: %[[X0:.*]] = vector.extract %[[SUM]][0]
+// CHECK: %[[X1:.*]] = vector.extract %[[SUM]][1]
+// CHECK: %[[B0:.*]] = arith.bitcast %[[X0]] : f32 to i32
+// CHECK: %[[B1:.*]] = arith.bitcast %[[X1]] : f32 to i32
+// CHECK: %[[PAIR:.*]] = arith.constant 64 : i32
+// CHECK: %[[FIRST:.*]] = nvvm.prmt <default> %[[PAIR]], %[[B0]], %[[B1]] : i32
+// CHECK: %[[SECOND:.*]] = nvvm.prmt <default> %[[PAIR]], %{{.*}}, %{{.*}} : i32
+// CHECK: %[[HALVES:.*]] = arith.constant 21520 : i32
+// CHECK: %[[WORD:.*]] = nvvm.prmt <default> %[[HALVES]], %[[FIRST]], %[[SECOND]] : i32
+// CHECK: vector.from_elements %[[WORD]], %{{.*}} : vector<2xi32>
+decant.kernel @narrows_8(%x: vector<8xf32>, %out: memref<8xi8>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.pack_codes %x : vector<8xf32> -> vector<8xi8>
+  vector.store %y, %out[%zero] : memref<8xi8>, vector<8xi8>
+  decant.return
+}
+
+// -----
+
+// Code 1 is field 4, code 2 field 1.
+// CHECK-LABEL: gpu.func @narrows_4(
+// CHECK: arith.constant dense<0x4B400008> : vector<8xf32>
+// CHECK: %[[MASK:.*]] = arith.constant 15 : i32
+// CHECK: %[[F0:.*]] = arith.andi %{{.*}}, %[[MASK]] : i32
+// CHECK: %[[F1:.*]] = arith.andi %{{.*}}, %[[MASK]] : i32
+// CHECK: %[[SIXTEEN:.*]] = arith.constant 16 : i32
+// CHECK: %[[AT1:.*]] = arith.shli %[[F1]], %[[SIXTEEN]] : i32
+// CHECK: %[[OR1:.*]] = arith.ori %[[F0]], %[[AT1]] : i32
+// CHECK: %[[F2:.*]] = arith.andi %{{.*}}, %[[MASK]] : i32
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: %[[AT2:.*]] = arith.shli %[[F2]], %[[FOUR]] : i32
+// CHECK: arith.ori %[[OR1]], %[[AT2]] : i32
+// CHECK: llvm.bitcast %{{.*}} : i32 to vector<4xi8>
+decant.kernel @narrows_4(%x: vector<8xf32>, %out: memref<4xi8>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.pack_codes %x : vector<8xf32> -> vector<4xi8>
+  vector.store %y, %out[%zero] : memref<4xi8>, vector<4xi8>
+  decant.return
+}
+
+// -----
+
+// Row-major addresses in bytes, shared and global; 16 bytes, or 0 that are read and
+// so 16 zeros that are written.
+// CHECK-LABEL: gpu.func @copies(
+// CHECK-SAME: %[[POOL:.*]]: memref<4x16xf16>, %[[ROW:.*]]: index, %[[COLUMN:.*]]: index, %[[VALID:.*]]: i1)
+// CHECK-SAME: dynamic_shared_bytes = 384
+// CHECK-DAG: %[[ALL:.*]] = arith.constant 16 : i32
+// CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : i32
+// CHECK: %[[BYTES:.*]] = arith.select %[[VALID]], %[[ALL]], %[[NONE]] : i32
+// CHECK: %[[WIDTH:.*]] = arith.constant 24 : index
+// CHECK: %[[START:.*]] = arith.muli %[[COLUMN]], %[[WIDTH]] : index
+// CHECK: %[[AT:.*]] = arith.addi %[[START]], %[[ROW]] : index
+// CHECK: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK: arith.muli %[[AT]], %[[TWO]] : index
+// CHECK: %[[TO:.*]] = llvm.inttoptr %{{.*}} : i64 to !llvm.ptr<3>
+// CHECK: memref.extract_aligned_pointer_as_index %[[POOL]]
+// CHECK: %[[FROM:.*]] = llvm.inttoptr %{{.*}} : i64 to !llvm.ptr<1>
+// CHECK: nvvm.cp.async.shared.global %[[TO]], %[[FROM]], 16, cache = cg, %[[BYTES]]
+// CHECK-NEXT: nvvm.cp.async.commit.group
+// CHECK-NEXT: nvvm.cp.async.wait.group 0
+decant.kernel @copies(%pool: memref<4x16xf16>, %row: index, %column: index, %valid: i1) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %rows = decant.scratch : memref<8x24xf16, #gpu.address_space<workgroup>>
+  decant.copy_async %pool[%row, %column] to %rows[%column, %row] if %valid
+      : memref<4x16xf16>, memref<8x24xf16, #gpu.address_space<workgroup>>
+  decant.copy_wait
+  decant.return
+}
+
+// -----
+
+// CHECK-LABEL: gpu.func @shifts(
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: %[[WARP:.*]] = arith.constant 32 : i32
+// CHECK: %[[Y:.*]], %{{.*}} = gpu.shuffle down %{{.*}}, %[[FOUR]], %[[WARP]] : f32
+// CHECK: memref.store %[[Y]]
+decant.kernel @shifts(%x: f32, %out: memref<1024xf32>) attributes {lanes = array<i64: 32, 2>, target = #decant.target<"sm_90a">} {
+  %k = decant.lane <key>
+  %y = decant.lane_shift %x by 4 : f32
+  memref.store %y, %out[%k] : memref<1024xf32>
+  decant.return
+}
+
+// -----
+
+// A read of the register that no pass may merge with another, although both are
+// the same thread.
+// CHECK-LABEL: gpu.func @fresh(
+// CHECK: %[[T0:.*]] = llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, %tid.x;", "=r"
+// CHECK: %[[I0:.*]] = arith.index_castui %[[T0]] : i32 to index
+// CHECK: %[[KEY:.*]] = arith.remui %[[I0]], %[[LANES:.*]] : index
+// CHECK: %[[T1:.*]] = llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, %tid.x;", "=r"
+// CHECK: %[[I1:.*]] = arith.index_castui %[[T1]] : i32 to index
+// CHECK: %[[VALUE:.*]] = arith.divui %[[I1]], %[[LANES]] : index
+// CHECK: memref.store %{{.*}}[%[[KEY]]]
+// CHECK: memref.store %{{.*}}[%[[VALUE]]]
+decant.kernel @fresh(%x: f32, %out: memref<1024xf32>) attributes {lanes = array<i64: 32, 2>, target = #decant.target<"sm_90a">} {
+  %k = decant.fresh_lane <key>
+  %v = decant.fresh_lane <value>
+  memref.store %x, %out[%k] : memref<1024xf32>
+  memref.store %x, %out[%v] : memref<1024xf32>
+  decant.return
+}
+
+// -----
+
+// The bits of |x| order as whole numbers do: a whole warp has an instruction for
+// their maximum.
+// CHECK-LABEL: gpu.func @largest(
+// CHECK: %[[X0:.*]] = math.absf
+// CHECK: %[[X1:.*]] = math.absf
+// CHECK: %[[B0:.*]] = arith.bitcast %[[X0]] : f32 to i32
+// CHECK: %[[ALL:.*]] = arith.constant -1 : i32
+// CHECK: %[[M0:.*]] = nvvm.redux.sync umax %[[B0]], %[[ALL]] : i32 -> i32
+// CHECK: %[[B1:.*]] = arith.bitcast %[[X1]] : f32 to i32
+// CHECK: nvvm.redux.sync umax %[[B1]], %[[ALL]] : i32 -> i32
+// CHECK-NOT: gpu.shuffle
+// CHECK-NOT: gpu.barrier
+decant.kernel @largest(%x: vector<2xf32>, %out: memref<1024xf32>) attributes {lanes = array<i64: 32, 2>, target = #decant.target<"sm_90a">} {
+  %k = decant.lane <key>
+  %y = decant.lane_reduce magnitude %x over <key> : vector<2xf32>
+  vector.store %y, %out[%k] : memref<1024xf32>, vector<2xf32>
+  decant.return
+}
+
+// -----
+
+// Lanes that differ in more than l mod 4: three steps.
+// CHECK-LABEL: gpu.func @part(
+// CHECK: arith.constant 4 : i32
+// CHECK: gpu.shuffle xor
+// CHECK: arith.constant 8 : i32
+// CHECK: gpu.shuffle xor
+// CHECK: arith.constant 16 : i32
+// CHECK: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK-NOT: gpu.barrier
+decant.kernel @part(%x: f32, %out: memref<1024xf32>) attributes {lanes = array<i64: 32, 2>, target = #decant.target<"sm_90a">} {
+  %k = decant.lane <key>
+  %y = decant.lane_reduce add %x over <key> from 4 until 32 : f32
+  memref.store %y, %out[%k] : memref<1024xf32>
+  decant.return
+}

@@ -1,0 +1,142 @@
+// RUN: decant-opt %s --decant-tile-kernel --canonicalize --cse | FileCheck %s
+// RUN: sed 's/boundary = step, //' %s | decant-opt --decant-tile-kernel --canonicalize --cse | FileCheck %s --check-prefix=APART
+
+// Strategy mma: 32 keys x 32 values of int8 in fragments, two warps of 16 values. A
+// lane holds one key of a key vector; the first 16 lanes of a warp hold one value
+// each of a value vector.
+
+#layout = #decant.layout<heads = 2, keyDim = 32, valueDim = 32, paddedKey = 32, paddedValue = 32,
+    window = 4, compensators = 2, writes = 1, keyDecay = scalar, valueDecay = none, headBytes = 2176, codeOrder = fragments,
+    scales = [#decant.scale<key, sqrt_mean_abs, f32>, #decant.scale<value, absmax, f32>],
+    regions = {codes = #decant.region<0, 32 x 32, i8>, key_scale = #decant.region<1024, 1 x 32, f32>,
+               value_scale = #decant.region<1152, 1 x 32, f32>, comp_keys = #decant.region<1280, 2 x 32, f16>,
+               comp_values = #decant.region<1408, 2 x 32, f16>, cursor = #decant.region<1536, 1 x 4, f32>,
+               total_key_decay = #decant.region<1552, 1 x 1, f32>, record_key_decay = #decant.region<1568, 4 x 1, f32>,
+               record_keys = #decant.region<1584, 4 x 32, f16>, record_values = #decant.region<1840, 4 x 32, f16>}>
+#schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 1,
+    values_per_lane = 16, rows = unrolled, boundary = step, blocks_per_sm = 4>
+!pool = memref<1048576xi8>
+!rows = memref<1048576xf32>
+!key = tensor<32xf32, #decant.axis<key>>
+!value = tensor<32xf32, #decant.axis<value>>
+
+// CHECK-LABEL: decant.kernel @step(
+// CHECK-SAME: attributes {blocks_per_sm = 4 : i64, lanes = array<i64: 32, 2>
+// CHECK: %[[KL:.*]] = decant.lane <key>
+// CHECK: %[[VL:.*]] = decant.lane <value>
+// CHECK: %[[WARP:.*]] = arith.muli %[[VL]], %c16 : index
+// CHECK: %[[VALUE:.*]] = arith.addi %[[WARP]], %[[KL]] : index
+// CHECK: vector.load %k[
+// CHECK: vector.load %q[
+// CHECK: memref.load %v[
+// One piece of shared memory serves read and fold.
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<5120xi8, #gpu.address_space<workgroup>>
+// Panels of 4 records, then 2 compensators, up to a tile's 16 rows, with 8 elements
+// between them: 16 x 40 x 2 bytes; one weight for each row.
+// CHECK: %[[KEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<16x40xf16,
+// CHECK: %[[VALUES:.*]] = memref.view %[[SHARED]][%c1280][] {{.*}} to memref<16x40xf16,
+// CHECK: %[[WEIGHTS:.*]] = memref.view %[[SHARED]][%c2560][] {{.*}} to memref<1x16xf32,
+// Everything that the head holds is on its way before the first wait: the fill, two
+// tiles of 8 codes a lane, the scales, and 16 bytes a lane of compensators and
+// records, zeros beyond the fill.
+// CHECK-NOT: decant.barrier
+// CHECK-NOT: decant.copy_wait
+// CHECK: %[[WORD:.*]] = memref.load %{{.*}}[%c0, %c0] : memref<1x4xi32>
+// CHECK: %[[FILL:.*]] = arith.index_castui %[[WORD]] : i32 to index
+// CHECK: %[[CODES:.*]] = vector.load %[[STORED:.*]][%c0, %{{.*}}] {alignment = 16 : i64} : memref<1x1024xi8>, vector<16xi8>
+// CHECK: vector.load {{.*}} memref<1x32xf32>
+// CHECK: decant.copy_async %{{.*}} to %[[KEYS]][%{{.*}}] if %true : memref<2x32xf16>,
+// CHECK: decant.copy_async %{{.*}} to %[[VALUES]][%{{.*}}] if %true : memref<2x32xf16>,
+// CHECK: %[[VALID:.*]] = arith.cmpi ult, %{{.*}}, %[[FILL]] : index
+// CHECK: decant.copy_async %{{.*}} to %[[KEYS]][%{{.*}}] if %[[VALID]] : memref<4x32xf16>,
+// CHECK: decant.copy_async %{{.*}} to %[[VALUES]][%{{.*}}] if %[[VALID]] : memref<4x32xf16>,
+// Decays since a record: a scan over the lanes of a warp, log2(4) steps.
+// CHECK: decant.lane_shift %{{.*}} by 1 : f32
+// CHECK: decant.lane_shift %{{.*}} by 2 : f32
+// CHECK-NOT: decant.lane_shift
+// Two vectors as high part and rest are four rows; both forms of each, with the key
+// scales and without, are brought to the range of f16 by one reduction.
+// CHECK: memref.view %[[SHARED]][%c2624][] {{.*}} to memref<4x40xf16,
+// CHECK: decant.lane_reduce max %{{.*}} over <key> : vector<4xf32>
+// CHECK-NOT: decant.barrier
+// CHECK: decant.copy_wait
+// CHECK-NEXT: decant.barrier
+// Scores of the 16 rows over two tiles of keys, then the codes: two tiles each.
+// CHECK: %[[S:.*]] = decant.mma %{{.*}}, %{{.*}}, %[[ZERO:.*]] : vector<8xf16>
+// CHECK: decant.mma %{{.*}}, %{{.*}}, %[[S]] : vector<8xf16>
+// CHECK: %[[LOW:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [0], sizes = [8]
+// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] : vector<8xi8> -> vector<8xf16>
+// CHECK: %[[P:.*]] = decant.mma %[[A0]], %{{.*}}, %[[ZERO]]
+// CHECK: %[[HIGH:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [8], sizes = [8]
+// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]]
+// CHECK: decant.mma %[[A1]], %{{.*}}, %[[P]]
+// CHECK: decant.barrier
+// CHECK: scf.for {{.*}} -> (vector<1xf32>, vector<1xf32>)
+
+// The token becomes a record where there is room. When it was the last, the block
+// folds the window: from addresses that are computed again, so that they take no
+// registers in the step.
+// CHECK: %[[ROOM:.*]] = arith.cmpi ult, %[[FILL]], %c4 : index
+// CHECK: scf.if %[[ROOM]] {
+// CHECK: memref.store %{{.*}} : memref<1x2xi64>
+// CHECK: %[[NEXT:.*]] = arith.addi %[[FILL]], %c1 : index
+// CHECK: %[[FULL:.*]] = arith.cmpi uge, %[[NEXT]], %c4 : index
+// CHECK: scf.if %[[FULL]] {
+// CHECK-NEXT: decant.barrier
+// CHECK-NEXT: decant.fresh_lane <key>
+// CHECK-NEXT: decant.fresh_lane <value>
+// The new compensators need 2 more rows, still one tile, and the panels room for
+// their turned forms, 32 x (16 + 8).
+// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<16x40xf16,
+// CHECK: memref.view %[[SHARED]][%c0][] {{.*}} to memref<32x24xf16,
+// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<32x24xf16,
+// CHECK: decant.copy_wait
+// CHECK: decant.lane_reduce magnitude
+// S Q sums over values: the tiles are transposed, four quarters of each.
+// CHECK-COUNT-4: decant.transpose %{{.*}} : vector<2xf16>
+// CHECK: decant.pack_codes %{{.*}} : vector<8xf32> -> vector<8xi8>
+// CHECK: decant.pack_codes
+// CHECK: vector.store %{{.*}}, %[[STORED]][%c0, %{{.*}}] {alignment = 16 : i64} : memref<1x1024xi8>, vector<16xi8>
+// CHECK: memref.store %c0_i32, %{{.*}} : memref<1x4xi32>
+// CHECK: }
+// CHECK: memref.store %{{.*}}, %out[
+
+// A boundary of its own leaves the step without a fold, and with less memory.
+// APART-LABEL: decant.kernel @step(
+// APART: decant.scratch : memref<3648xi8,
+// APART-NOT: decant.fresh_lane
+// APART-NOT: decant.pack_codes
+// APART-NOT: arith.cmpi uge
+// APART-LABEL: decant.kernel @commit(
+decant.kernel @step(%state: !pool, %k: !rows, %q: !rows, %v: !rows, %g: f32, %out: !rows, %at: index) attributes {
+    layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
+  %x = decant.load %k[%at] : !rows -> !key
+  %y = decant.load %q[%at] : !rows -> !key
+  %u = decant.load %v[%at] : !rows -> !value
+  %slot = decant.slot %state[%at] : !pool
+  %p, %o = decant.window_read %slot, %x, %y : (!decant.slot, !key, !key) -> (!value, !value)
+  %r = arith.subf %u, %p : !value
+  decant.append %slot key_decay(%g : f32) keys(%x : !key) values(%r : !value) : !decant.slot
+  decant.make_room %slot : !decant.slot
+  decant.store %o, %out[%at] : !value, !rows
+  decant.return
+}
+
+// A commit that is not due touches nothing but the fill.
+// CHECK-LABEL: decant.kernel @commit(
+// CHECK: %[[FILL:.*]] = memref.load %{{.*}} : memref<1x4xi32>
+// CHECK-NOT: decant.copy_async
+// CHECK-NOT: vector.load
+// CHECK: scf.if %{{.*}} {
+// CHECK: decant.copy_async
+// CHECK: decant.pack_codes
+decant.kernel @commit(%state: !pool, %at: index, %min_fill: i64) attributes {
+    layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
+  %slot = decant.slot %state[%at] : !pool
+  %fill = decant.fill %slot : !decant.slot
+  %due = arith.cmpi sge, %fill, %min_fill : i64
+  scf.if %due {
+    decant.fold %slot : !decant.slot
+  }
+  decant.return
+}
