@@ -86,7 +86,7 @@ int mmaKeysPerLane(const SlotLayout &layout) {
 /// Many blocks keep many loads in flight; a thread needs registers for the
 /// codes that it has in flight itself and for what folds and decays take.
 int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
-  constexpr int kRegistersOfSm = 65536, kLeast = 88, kBase = 48, kMore = 16;
+  constexpr int kRegistersOfSm = 65536, kLeast = 80, kBase = 48, kMore = 16;
   constexpr int kMostForCodes = 64;
   const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
                     elementBits(layout.codes.type) / 32;

@@ -47,7 +47,8 @@ public:
         FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
         b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}),
         schedule.lanes == LaneOrder::ValueFirst);
-    if (schedule.blocksPerSm > 0)
+    // A commit folds and does nothing else: it may have all the registers.
+    if (schedule.blocksPerSm > 0 && source.getSymName() != "commit")
       kernel->setAttr("blocks_per_sm",
                       b.getI64IntegerAttr(schedule.blocksPerSm));
     Block &from = source.getBody().front();

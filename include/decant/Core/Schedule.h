@@ -70,8 +70,8 @@ struct Schedule {
   int valuesPerLane = 0;
   RowLoop rows = RowLoop::Rolled;
   Boundary boundary = Boundary::Apart;
-  /// Blocks that one SM must be able to hold, which bounds the registers of a
-  /// thread; 0 leaves it to the assembler.
+  /// Blocks of the step that one SM must be able to hold, which bounds the
+  /// registers of a thread; 0 leaves it to the assembler.
   int blocksPerSm = 0;
   LaneOrder lanes = LaneOrder::KeyFirst;
   /// Blocks that share a head, by columns.
