@@ -44,7 +44,7 @@ def Decant_KernelOp : Decant_Op<"kernel", [
                        OptionalAttr<Decant_LayoutAttr>:$layout,
                        OptionalAttr<Decant_ScheduleAttr>:$schedule,
                        OptionalAttr<DenseI64ArrayAttr>:$lanes,
-                       UnitAttr:$value_first);
+                       UnitAttr:$value_first, UnitAttr:$called);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
 }
@@ -64,6 +64,26 @@ def Decant_ReturnOp : Decant_Op<"return", [Pure, Terminator, HasParent<"KernelOp
   }];
   let arguments = (ins Variadic<AnyTypeOf<[Decant_ValueVector, Decant_StateType]>>:$outputs);
   let assemblyFormat = "($outputs^ `:` type($outputs))? attr-dict";
+}
+
+def Decant_CallOp : Decant_Op<"call"> {
+  let summary = "all lanes of the block run a function";
+  let description = [{
+    A function is a kernel with the attribute `called`: code that several kernels
+    contain is compiled once. Its scratch is laid over the caller's.
+
+    ```mlir
+    decant.kernel @fold(%offset: i64) attributes {called, lanes = array<i64: 8, 4>} {
+      decant.return
+    }
+    decant.kernel @commit(%offset: i64) attributes {lanes = array<i64: 8, 4>} {
+      decant.call @fold(%offset) : i64
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$inputs);
+  let assemblyFormat = "$callee `(` $inputs `)` attr-dict (`:` type($inputs)^)?";
 }
 
 def Decant_BlockOp : Decant_Op<"block", [Pure]> {

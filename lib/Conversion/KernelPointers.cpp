@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace decant;
@@ -49,14 +50,14 @@ struct Place {
 
 class FunctionPointers {
 public:
-  FunctionPointers(gpu::GPUFuncOp function, LLVM::GlobalOp shared)
+  FunctionPointers(FunctionOpInterface function, LLVM::GlobalOp shared)
       : function(function), shared(shared),
         b(function.getLoc(), function.getContext()) {}
 
   LogicalResult run() {
     mapArguments();
     SmallVector<Operation *> ops;
-    function.getBody().walk<WalkOrder::PreOrder>(
+    function.walk<WalkOrder::PreOrder>(
         [&](Operation *op) { ops.push_back(op); });
     for (Operation *op : ops) {
       b.setInsertionPoint(op);
@@ -87,7 +88,7 @@ private:
       }
       types.push_back(argument.getType());
     }
-    function.setFunctionType(b.getFunctionType(types, {}));
+    function.setType(b.getFunctionType(types, {}));
   }
 
   LogicalResult map(Operation *op) {
@@ -171,6 +172,8 @@ private:
   Value advance(Value pointer, int64_t bytes) {
     if (bytes == 0)
       return pointer;
+    if (!llvm::isInt<LLVM::kGEPConstantBitWidth>(bytes))
+      return advance(pointer, b.getI8Type(), constant(bytes));
     return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
                                ArrayRef<LLVM::GEPArg>{int32_t(bytes)});
   }
@@ -190,7 +193,7 @@ private:
     Value &constant = constants[value];
     if (!constant) {
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(&function.getBody().front());
+      b.setInsertionPointToStart(&function.getFunctionBody().front());
       constant = arith::ConstantIndexOp::create(b, value);
     }
     return constant;
@@ -235,7 +238,7 @@ private:
     return {sum.rest, sum.constant * factor};
   }
 
-  gpu::GPUFuncOp function;
+  FunctionOpInterface function;
   LLVM::GlobalOp shared;
   ImplicitLocOpBuilder b;
   llvm::DenseMap<Value, Place> places;
@@ -256,7 +259,7 @@ struct KernelPointersPass
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
     LLVM::GlobalOp shared = declareShared(module);
-    for (auto function : module.getOps<gpu::GPUFuncOp>())
+    for (auto function : module.getOps<FunctionOpInterface>())
       if (failed(FunctionPointers(function, shared).run()))
         return signalPassFailure();
   }

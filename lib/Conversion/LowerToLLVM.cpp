@@ -128,6 +128,17 @@ void requireBlockSize(LLVM::LLVMFuncOp function) {
     minimum(1);
 }
 
+/// A function that kernels call stays one, and nothing moves its barriers under
+/// other conditions.
+void keepCalled(LLVM::LLVMFuncOp function) {
+  if (!function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName())) {
+    function.setLinkage(LLVM::Linkage::Internal);
+    function.setNoInline(true);
+    function.setConvergent(true);
+  }
+  function.walk([](LLVM::CallOp call) { call.setConvergent(true); });
+}
+
 /// Everything to llvm and nvvm in one conversion. Upstream's passes are not
 /// used: theirs for the GPU sends math ops to libdevice, theirs for the host
 /// has no bare pointers.
@@ -152,9 +163,8 @@ struct ConvertMappedPass : PassWrapper<ConvertMappedPass, OperationPass<>> {
     if (kind == TargetKind::Nvidia) {
       configureGpuToNVVMTypeConverter(types);
       populateGpuToNVVMConversionPatterns(types, patterns);
-    } else {
-      populateFuncToLLVMConversionPatterns(types, patterns);
     }
+    populateFuncToLLVMConversionPatterns(types, patterns);
     // The GPU's patterns above include calls to libdevice; these come first.
     const PatternBenefit first = 2;
     populateMathToLLVMConversionPatterns(types, patterns,
@@ -175,6 +185,8 @@ struct ConvertMappedPass : PassWrapper<ConvertMappedPass, OperationPass<>> {
             applyFullConversion(getOperation(), target, std::move(patterns))))
       return signalPassFailure();
     getOperation()->walk(requireBlockSize);
+    if (kind == TargetKind::Nvidia)
+      getOperation()->walk(keepCalled);
   }
 
 private:

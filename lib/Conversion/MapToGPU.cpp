@@ -20,6 +20,7 @@
 #include "WarpOps.h"
 #include "decant/Compiler/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -56,7 +57,11 @@ SharedPlan planScratch(KernelOp kernel) {
 
 class GpuMapper : public KernelMapper {
 public:
-  using KernelMapper::KernelMapper;
+  /// `calledBytes`: of shared memory, per function that kernels call.
+  GpuMapper(KernelOp source, ImplicitLocOpBuilder &builder,
+            llvm::StringMap<int64_t> &calledBytes)
+      : KernelMapper(source, builder), calledBytes(calledBytes),
+        called(source.getCalled()) {}
 
   LogicalResult run() {
     auto laneCounts = source.getLanes();
@@ -70,6 +75,11 @@ public:
     reductions.emplace(source, grid);
     reductionPlace.offset = plan.bytes;
     plan.bytes += reductions->sharedBytes();
+    source.walk([&](CallOp call) {
+      plan.bytes = std::max(plan.bytes, calledBytes.lookup(call.getCallee()));
+    });
+    if (called)
+      calledBytes[source.getSymName()] = plan.bytes;
     Expected<TargetInfo> target =
         lookupTarget(source.getTarget()->getName().str());
     if (!target)
@@ -90,17 +100,10 @@ private:
   void createFunction() {
     Block &body = source.getBody().front();
     auto type = b.getFunctionType(TypeRange(body.getArgumentTypes()), {});
-    auto function = gpu::GPUFuncOp::create(b, source.getSymName(), type);
-    function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                      b.getUnitAttr());
-    function.setKnownBlockSizeAttr(
-        b.getDenseI32ArrayAttr({int32_t(grid.threads()), 1, 1}));
-    function->setAttr("dynamic_shared_bytes", b.getI64IntegerAttr(plan.bytes));
-    if (Attribute blocks = source->getAttr("blocks_per_sm"))
-      function->setAttr("blocks_per_sm", blocks);
-    mapping.map(body.getArguments(), function.getArguments());
-    b.setInsertionPointToStart(&function.getBody().front());
-
+    if (called)
+      enter(func::FuncOp::create(b, source.getSymName(), type));
+    else
+      enter(createKernel(type));
     Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
     Value count = index(grid.inner);
     reductionPlace.innerLane = arith::RemUIOp::create(b, thread, count);
@@ -113,6 +116,25 @@ private:
         b, MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
                            MemRefLayoutAttrInterface(), space));
     reductionPlace.shared = shared;
+  }
+
+  gpu::GPUFuncOp createKernel(FunctionType type) {
+    auto function = gpu::GPUFuncOp::create(b, source.getSymName(), type);
+    function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                      b.getUnitAttr());
+    function.setKnownBlockSizeAttr(
+        b.getDenseI32ArrayAttr({int32_t(grid.threads()), 1, 1}));
+    function->setAttr("dynamic_shared_bytes", b.getI64IntegerAttr(plan.bytes));
+    if (Attribute blocks = source->getAttr("blocks_per_sm"))
+      function->setAttr("blocks_per_sm", blocks);
+    return function;
+  }
+
+  void enter(FunctionOpInterface function) {
+    if (function.isExternal())
+      function.addEntryBlock();
+    mapping.map(source.getBody().getArguments(), function.getArguments());
+    b.setInsertionPointToStart(&function.getFunctionBody().front());
   }
 
   bool mapDecantOp(Operation *op) override {
@@ -153,8 +175,16 @@ private:
               .getShuffleResult());
     } else if (mapWarpOp(op, b, mapping)) {
       // tensor cores, packed codes and copies: WarpOps.cpp
+    } else if (auto call = dyn_cast<CallOp>(op)) {
+      SmallVector<Value> inputs;
+      for (Value input : call.getInputs())
+        inputs.push_back(mapping.lookup(input));
+      func::CallOp::create(b, call.getCallee(), TypeRange(), inputs);
     } else if (isa<ReturnOp>(op)) {
-      gpu::ReturnOp::create(b);
+      if (called)
+        func::ReturnOp::create(b);
+      else
+        gpu::ReturnOp::create(b);
     } else {
       return false;
     }
@@ -181,6 +211,8 @@ private:
     return memref::ViewOp::create(b, type, shared, index(offset), ValueRange{});
   }
 
+  llvm::StringMap<int64_t> &calledBytes;
+  bool called;
   LaneGrid grid;
   SharedPlan plan;
   std::optional<LaneReductions> reductions;
@@ -194,10 +226,11 @@ struct MapToGPUPass : public decant::impl::MapToGPUBase<MapToGPUPass> {
     ImplicitLocOpBuilder b(module.getLoc(), &getContext());
     b.setInsertionPointToStart(module.getBody());
     auto kernels = gpu::GPUModuleOp::create(b, "kernels");
+    llvm::StringMap<int64_t> calledBytes; // callees come first
     for (KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<KernelOp>())) {
       b.setInsertionPointToEnd(kernels.getBody());
-      if (failed(GpuMapper(kernel, b).run()))
+      if (failed(GpuMapper(kernel, b, calledBytes).run()))
         return signalPassFailure();
       kernel.erase();
     }

@@ -103,7 +103,7 @@ public:
       Value slot = openSlot();
       mapping.map(source.getBody().getArgument(0), slot);
       Value output = cloneBody(mapping);
-      StoreOp::create(builder, loc, output, args["out"], out);
+      storeOutput(output, out);
       touchHeader(slot);
     };
     ifLive(live, [&](OpBuilder &, Location) {
@@ -264,6 +264,15 @@ private:
 
   void touchHeader(Value slot) {
     TouchHeaderOp::create(builder, loc, slot, args["state"], header, head);
+  }
+
+  /// Before room is made: a fold would have to keep the output meanwhile.
+  void storeOutput(Value output, Value offset) {
+    OpBuilder::InsertionGuard guard(builder);
+    auto rooms = builder.getInsertionBlock()->getOps<MakeRoomOp>();
+    if (!rooms.empty())
+      builder.setInsertionPoint(*rooms.begin());
+    StoreOp::create(builder, loc, output, args["out"], offset);
   }
 
   Value outOffset() {

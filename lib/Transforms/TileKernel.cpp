@@ -34,6 +34,8 @@ using namespace decant;
 
 namespace {
 
+constexpr const char *kFoldName = "fold";
+
 class KernelTiler {
 public:
   KernelTiler(KernelOp source, TargetKind target)
@@ -333,6 +335,8 @@ private:
   void tileFoldOp(const StoredHead &head, const TokenUpdate &update) {
     if (!mma)
       return tileFold(*tile, head, update);
+    if (schedule.boundary == Boundary::Step && layout.window > 1)
+      return callFold(head);
     if (!mma->isLoaded()) // a commit, which reads nothing else
       mma->load();
     mma->fold(update);
@@ -350,14 +354,40 @@ private:
       tile->barrier(); // the token's records are there
       if (!mma)
         return tileFold(*tile, head, {});
-      // Rare, and in need of the registers that its addresses would occupy
-      // throughout the step.
-      LaneTile again(b, layout, schedule, target, Coordinates::Fresh);
-      const StoredHead stored(again, head.pool, head.offset);
-      MmaHead fold(again, stored, shared, {/*vectors=*/0, /*folds=*/true});
-      fold.load();
-      fold.fold({});
+      callFold(head);
     });
+  }
+
+  /// The step folds rarely, @commit does nothing else: one function for both is
+  /// half of the code, and takes no registers from the step.
+  void callFold(const StoredHead &head) {
+    if (!SymbolTable::lookupSymbolIn(source->getParentOp(), kFoldName))
+      makeFold(head.pool.getType());
+    Value offset = arith::IndexCastOp::create(b, b.getI64Type(), head.offset);
+    CallOp::create(b, kFoldName, ValueRange{head.pool, offset});
+  }
+
+  void makeFold(Type pool) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(tile->keyLane.getDefiningOp()->getParentOp());
+    auto function = KernelOp::create(
+        b, kFoldName, b.getStrArrayAttr({"state", "offset"}), HeadsAttr(),
+        InputsAttr(), FormatAttr(), *source.getTarget(), LayoutAttr(),
+        ScheduleAttr(),
+        b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}),
+        schedule.lanes == LaneOrder::ValueFirst);
+    function.setCalled(true);
+    Block *body = b.createBlock(&function.getBody(), {}, {pool, b.getI64Type()},
+                                {b.getLoc(), b.getLoc()});
+    LaneTile lane(b, layout, schedule, target);
+    Value offset =
+        arith::IndexCastOp::create(b, b.getIndexType(), body->getArgument(1));
+    const StoredHead stored(lane, body->getArgument(0), offset);
+    MmaHead fold(lane, stored, allocateShared(lane),
+                 {/*vectors=*/0, /*folds=*/true});
+    fold.load();
+    fold.fold({});
+    ReturnOp::create(b, ValueRange{});
   }
 
   /// Words of the header: version, fill, tokens. All heads count alike, so head

@@ -63,6 +63,7 @@ const Lifetime kOps[] = {
     {"decant.kernel",       Stage::Windowed,  Stage::Mapped,    kMap},
     {"decant.return",       Stage::Windowed,  Stage::Mapped,    kMap},
     {"decant.block",        Stage::Formatted, Stage::Mapped,    kMap},
+    {"decant.call",         Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.slice",        Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane",         Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.fresh_lane",   Stage::Tiled,     Stage::Mapped,    kMap},

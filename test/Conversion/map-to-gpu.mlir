@@ -155,3 +155,32 @@ decant.kernel @scratch(%x: f32, %n: index) attributes {lanes = array<i64: 8, 8>,
   }
   decant.return
 }
+
+// -----
+
+// A function that kernels call; the caller brings the shared memory of both, one
+// laid over the other.
+// CHECK-LABEL: func.func @half(
+// CHECK: gpu.dynamic_shared_memory
+// CHECK: return
+// CHECK-LABEL: gpu.func @caller(
+// CHECK-SAME: dynamic_shared_bytes = 64 : i64
+// CHECK: func.call @half(%{{.*}}, %{{.*}}) : (memref<16xf32>, i64) -> ()
+decant.kernel @half(%out: memref<16xf32>, %at: i64)
+    attributes {called, lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %i = arith.index_cast %at : i64 to index
+  %s = decant.scratch : memref<1x16xf32, #gpu.address_space<workgroup>>
+  %x = memref.load %s[%i, %i] : memref<1x16xf32, #gpu.address_space<workgroup>>
+  memref.store %x, %out[%i] : memref<16xf32>
+  decant.return
+}
+decant.kernel @caller(%out: memref<16xf32>, %at: i64)
+    attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %i = arith.index_cast %at : i64 to index
+  %s = decant.scratch : memref<1x8xf32, #gpu.address_space<workgroup>>
+  %x = memref.load %s[%i, %i] : memref<1x8xf32, #gpu.address_space<workgroup>>
+  memref.store %x, %out[%i] : memref<16xf32>
+  decant.barrier
+  decant.call @half(%out, %at) : memref<16xf32>, i64
+  decant.return
+}

@@ -9,7 +9,7 @@
 // CHECK: llvm.fdiv
 // CHECK: llvm.intr.fabs
 // CHECK: llvm.intr.roundeven
-// GPU-LABEL: llvm.func @gates
+// GPU-LABEL: llvm.func {{.*}}@gates
 // GPU: llvm.intr.fma
 // GPU: llvm.intr.sqrt
 // GPU: llvm.fdiv

@@ -15,6 +15,18 @@
 // CHECK: llvm.mlir.addressof @[[SHARED]]
 // CHECK: nvvm.barrier
 // CHECK: llvm.fptrunc {{.*}} : f32 to bf16
+
+// A function that kernels call stays one.
+// CHECK-LABEL: llvm.func internal @part(
+// CHECK-SAME: !llvm.ptr<1>, %[[AT:.*]]: i64) attributes {convergent, no_inline}
+// Constants leave addresses: (at + 2) * 3 + 1 floats into the rows of byte 64 are
+// 92 bytes beyond 3 at.
+// CHECK: %[[THREE:.*]] = llvm.mul %[[AT]], %{{.*}} : i64
+// CHECK: %[[BASE:.*]] = llvm.getelementptr %{{.*}}[%[[THREE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+// CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[BASE]][92] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+// CHECK: llvm.store %{{.*}}, %[[PLACE]]
+// CHECK-LABEL: llvm.func @whole(
+// CHECK: llvm.call @part(%{{.*}}, %{{.*}}) {convergent} : (!llvm.ptr<1>, i64) -> ()
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @step(%state: memref<70368744177664xi8, #gpu.address_space<global>>,
@@ -39,6 +51,22 @@ module attributes {gpu.container_module} {
       %back = memref.load %shared[%c0] : memref<64xf32, #gpu.address_space<workgroup>>
       %narrow = arith.truncf %back : f32 to bf16
       memref.store %narrow, %out[%t] : memref<70368744177664xbf16, #gpu.address_space<global>>
+      gpu.return
+    }
+    func.func @part(%state: memref<70368744177664xi8, #gpu.address_space<global>>, %at64: i64) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c64 = arith.constant 64 : index
+      %x = arith.constant 1.0 : f32
+      %at = arith.index_cast %at64 : i64 to index
+      %rows = memref.view %state[%c64][] : memref<70368744177664xi8, #gpu.address_space<global>> to memref<100x3xf32, #gpu.address_space<global>>
+      %row = arith.addi %at, %c2 : index
+      memref.store %x, %rows[%row, %c1] : memref<100x3xf32, #gpu.address_space<global>>
+      return
+    }
+    gpu.func @whole(%state: memref<70368744177664xi8, #gpu.address_space<global>>, %at: i64) kernel {
+      func.call @part(%state, %at) : (memref<70368744177664xi8, #gpu.address_space<global>>, i64) -> ()
       gpu.return
     }
   }

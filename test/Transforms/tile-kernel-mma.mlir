@@ -20,6 +20,24 @@
 !key = tensor<32xf32, #decant.axis<key>>
 !value = tensor<32xf32, #decant.axis<value>>
 
+// One function folds, for step and commit.
+// CHECK-LABEL: decant.kernel @fold(
+// CHECK-SAME: %state: memref<1048576xi8>, %offset: i64) attributes {called, lanes = array<i64: 32, 2>
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<5120xi8, #gpu.address_space<workgroup>>
+// The new compensators need 2 more rows, still one tile, and the panels room for
+// their turned forms, 32 x (16 + 8).
+// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<16x40xf16,
+// CHECK: memref.view %[[SHARED]][%c0][] {{.*}} to memref<32x24xf16,
+// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<32x24xf16,
+// CHECK: decant.copy_wait
+// CHECK: decant.lane_reduce magnitude
+// S Q sums over values: the tiles are transposed, four quarters of each.
+// CHECK-COUNT-4: decant.transpose %{{.*}} : vector<2xf16>
+// CHECK: decant.pack_codes %{{.*}} : vector<8xf32> -> vector<8xi8>
+// CHECK: decant.pack_codes
+// CHECK: vector.store %{{.*}}, %{{.*}}[%c0, %{{.*}}] {alignment = 16 : i64} : memref<1x1024xi8>, vector<16xi8>
+// CHECK: memref.store %c0_i32, %{{.*}} : memref<1x4xi32>
+
 // CHECK-LABEL: decant.kernel @step(
 // CHECK-SAME: attributes {blocks_per_sm = 4 : i64, lanes = array<i64: 32, 2>
 // CHECK: %[[KL:.*]] = decant.lane <key>
@@ -29,8 +47,8 @@
 // CHECK: vector.load %k[
 // CHECK: vector.load %q[
 // CHECK: memref.load %v[
-// One piece of shared memory serves read and fold.
-// CHECK: %[[SHARED:.*]] = decant.scratch : memref<5120xi8, #gpu.address_space<workgroup>>
+// Shared memory of the read alone: the fold's is laid over it.
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<3648xi8, #gpu.address_space<workgroup>>
 // Panels of 4 records, then 2 compensators, up to a tile's 16 rows, with 8 elements
 // between them: 16 x 40 x 2 bytes; one weight for each row.
 // CHECK: %[[KEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<16x40xf16,
@@ -74,8 +92,7 @@
 // CHECK: scf.for {{.*}} -> (vector<1xf32>, vector<1xf32>)
 
 // The token becomes a record where there is room. When it was the last, the block
-// folds the window: from addresses that are computed again, so that they take no
-// registers in the step.
+// folds the window.
 // CHECK: %[[ROOM:.*]] = arith.cmpi ult, %[[FILL]], %c4 : index
 // CHECK: scf.if %[[ROOM]] {
 // CHECK: memref.store %{{.*}} : memref<1x2xi64>
@@ -83,28 +100,14 @@
 // CHECK: %[[FULL:.*]] = arith.cmpi uge, %[[NEXT]], %c4 : index
 // CHECK: scf.if %[[FULL]] {
 // CHECK-NEXT: decant.barrier
-// CHECK-NEXT: decant.fresh_lane <key>
-// CHECK-NEXT: decant.fresh_lane <value>
-// The new compensators need 2 more rows, still one tile, and the panels room for
-// their turned forms, 32 x (16 + 8).
-// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<16x40xf16,
-// CHECK: memref.view %[[SHARED]][%c0][] {{.*}} to memref<32x24xf16,
-// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<32x24xf16,
-// CHECK: decant.copy_wait
-// CHECK: decant.lane_reduce magnitude
-// S Q sums over values: the tiles are transposed, four quarters of each.
-// CHECK-COUNT-4: decant.transpose %{{.*}} : vector<2xf16>
-// CHECK: decant.pack_codes %{{.*}} : vector<8xf32> -> vector<8xi8>
-// CHECK: decant.pack_codes
-// CHECK: vector.store %{{.*}}, %[[STORED]][%c0, %{{.*}}] {alignment = 16 : i64} : memref<1x1024xi8>, vector<16xi8>
-// CHECK: memref.store %c0_i32, %{{.*}} : memref<1x4xi32>
-// CHECK: }
+// CHECK: decant.call @fold(%state, %{{.*}}) : memref<1048576xi8>, i64
+// CHECK-NEXT: }
 // CHECK: memref.store %{{.*}}, %out[
 
 // A boundary of its own leaves the step without a fold, and with less memory.
 // APART-LABEL: decant.kernel @step(
 // APART: decant.scratch : memref<3648xi8,
-// APART-NOT: decant.fresh_lane
+// APART-NOT: decant.call
 // APART-NOT: decant.pack_codes
 // APART-NOT: arith.cmpi uge
 // APART-LABEL: decant.kernel @commit(
@@ -128,8 +131,7 @@ decant.kernel @step(%state: !pool, %k: !rows, %q: !rows, %v: !rows, %g: f32, %ou
 // CHECK-NOT: decant.copy_async
 // CHECK-NOT: vector.load
 // CHECK: scf.if %{{.*}} {
-// CHECK: decant.copy_async
-// CHECK: decant.pack_codes
+// CHECK: decant.call @fold(
 decant.kernel @commit(%state: !pool, %at: index, %min_fill: i64) attributes {
     layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
   %slot = decant.slot %state[%at] : !pool

@@ -105,9 +105,10 @@ decant::tool::parsePtxasReport(const std::string &text) {
     } else if (kernels.empty()) {
       continue;
     } else if (std::regex_search(line, match, frame)) {
-      kernels.back().stackBytes = std::stoi(match[1]);
-      kernels.back().spillStores = std::stoi(match[2]);
-      kernels.back().spillLoads = std::stoi(match[3]);
+      // Functions that a kernel calls follow it.
+      kernels.back().stackBytes += std::stoi(match[1]);
+      kernels.back().spillStores += std::stoi(match[2]);
+      kernels.back().spillLoads += std::stoi(match[3]);
     } else if (std::regex_search(line, match, registers)) {
       kernels.back().registers = std::stoi(match[1]);
       if (std::regex_search(line, match, shared))
