@@ -152,9 +152,9 @@ typedef struct DecantPrepareReport {
   int32_t warm; /* all kernels came from the cache */
   int32_t reserved;
   double lookup_ms;        /* in the cache */
-  double compile_ms;       /* 0 when warm */
+  double compile_ms;       /* 0 when warm; of both images, made at once */
   double load_ms;          /* onto the device, the driver's compiler included */
-  double total_ms;         /* the three together */
+  double total_ms;         /* until the layer was ready */
   const char *miss_reason; /* why the cache had no kernels */
   const char *warning;     /* why kernels are not kept on disk; said once */
 } DecantPrepareReport;

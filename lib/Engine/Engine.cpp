@@ -15,6 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <fmt/format.h>
+#include <future>
 
 using namespace decant;
 
@@ -219,10 +220,17 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
   CompileOptions options;
   DECANT_ASSIGN(options.target, targetFor(*device));
   facts.images.resize(2);
+  Stopwatch making;
+  // By default std::async falls back to this thread where no other is to be
+  // had. The future's destructor waits.
+  options.kernels = KernelSet::Transfer;
+  auto other = std::async([this, &spec, &facts, options] {
+    return image(spec, options, &facts.images[1]);
+  });
   options.kernels = KernelSet::Decode;
   DECANT_ASSIGN(KernelImage decode, image(spec, options, &facts.images[0]));
-  options.kernels = KernelSet::Transfer;
-  DECANT_ASSIGN(KernelImage transfer, image(spec, options, &facts.images[1]));
+  DECANT_ASSIGN(KernelImage transfer, other.get());
+  facts.imagesMs = making.milliseconds();
   facts.warning = impl->cache.takeWarning();
 
   Stopwatch loading;
