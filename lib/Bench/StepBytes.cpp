@@ -34,14 +34,9 @@ std::vector<WindowStep> decant::bench::windowSteps(const KernelImage &image) {
   const int64_t window = image.layout.window;
   if (window == 1)
     return {{0, true}};
-  const Boundary boundary = boundaryOf(image);
   std::vector<WindowStep> steps;
-  for (int64_t step = 0; step < window; ++step) {
-    if (boundary == Boundary::Apart)
-      steps.push_back({step, step == window - 1});
-    else // the first step finds a full window and makes room
-      steps.push_back({step == 0 ? window : step, step == 0});
-  }
+  for (int64_t step = 0; step < window; ++step)
+    steps.push_back({step, step == window - 1});
   return steps;
 }
 

@@ -24,8 +24,9 @@ struct Traffic {
   double read = 0, written = 0;
 };
 
-/// A step of a window: how many records it finds, and whether the window is
-/// folded in it, or right behind it when the image's schedule does that apart.
+/// A step of a window: how many records it finds, and whether the window, full
+/// with its own, is folded at its end, or right behind it when the image's
+/// schedule does that apart.
 struct WindowStep {
   int64_t fill = 0;
   bool folds = false;
@@ -35,7 +36,7 @@ struct WindowStep {
 std::vector<WindowStep> windowSteps(const KernelImage &image);
 
 /// Of one step. A fold apart reads the state and all records once more; one in
-/// the step reads them once, for itself and for the token.
+/// the step finds in the cache what the step has read or written.
 std::vector<Traffic> stepTraffic(const KernelImage &image,
                                  const WindowStep &step);
 

@@ -111,7 +111,37 @@ Json decant::tool::slotToJson(const SlotLayout &layout) {
   return json;
 }
 
+/// Warps by values, and one tile of their fragments (SlotLayout.h).
+static std::string drawWarps(const Schedule &schedule) {
+  std::string text = fmt::format("{:<14}", "value");
+  const std::vector<int> warps = sample(schedule.valueLanes);
+  for (int warp : warps)
+    text += fmt::format(" {:>9}", span(warp, schedule.valuesPerLane));
+  text += fmt::format("\n{:<14}", "");
+  for (int warp : warps)
+    text +=
+        fmt::format(" {:>9}", warp < 0 ? "..." : fmt::format("warp {}", warp));
+  text += "\n\na tile of 16 x 16 codes, by the lane of the warp that holds "
+          "them\nkey           ";
+  for (int pair = 0; pair < 8; ++pair)
+    text += fmt::format(" {:>6}", span(pair, 2));
+  text += '\n';
+  for (int group : sample(8)) {
+    text += fmt::format("value {:<8}",
+                        group < 0 ? "..."
+                                  : fmt::format("{}, {}", group, group + 8));
+    for (int pair = 0; pair < 8; ++pair)
+      text += fmt::format(" {:>6}",
+                          group < 0 ? "..."
+                                    : fmt::format("t{}", 4 * group + pair % 4));
+    text += '\n';
+  }
+  return text;
+}
+
 std::string decant::tool::drawLanes(const Schedule &schedule) {
+  if (schedule.strategy == Strategy::Mma)
+    return drawWarps(schedule);
   const bool valueFirst = schedule.lanes == LaneOrder::ValueFirst;
   std::string text = fmt::format("{:<14}", "value");
   const std::vector<int> columns = sample(schedule.valueLanes);
