@@ -114,6 +114,89 @@ TEST(Schedule, DefaultIsLegalForEveryDimOnEveryTarget) {
         }
 }
 
+SlotLayout windowLayout(int keyDim, int valueDim, ElementType codes,
+                        int window = 16, CodeOrder order = CodeOrder::Fragments,
+                        RecordShape record = {1, DecayShape::Scalar,
+                                              DecayShape::None},
+                        ElementType records = ElementType::F16) {
+  DecodeSpec spec;
+  spec.name = "s";
+  spec.rule = {"r", "decant.rule @r"};
+  spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
+  spec.state.codes = codes;
+  spec.window = {window, 0, records};
+  return makeSlotLayout(spec, record, order);
+}
+
+TEST(Schedule, TensorCoresForWindowsAndFragments) {
+  const std::string text = toString(
+      *mmaSchedule(windowLayout(128, 128, ElementType::I8), target("sm_90a")));
+  const std::string shape =
+      "strategy = mma, key_lanes = 32, value_lanes = 4, keys_per_lane = 4, "
+      "values_per_lane = 32, rows = unrolled, boundary = step, ";
+  EXPECT_EQ(text.substr(0, shape.size()), shape);
+  // Without a window there is nothing to fold apart.
+  EXPECT_EQ(
+      mmaSchedule(windowLayout(128, 128, ElementType::I8, 1), target("sm_90a"))
+          ->boundary,
+      Boundary::Apart);
+  // 100 keys are padded to 112, and lanes share 128.
+  EXPECT_EQ(mmaSchedule(windowLayout(100, 48, ElementType::I8), target("sm_80"))
+                ->keysPerLane,
+            4);
+
+  using E = ElementType;
+  const auto fragments = CodeOrder::Fragments;
+  auto has = [&](const SlotLayout &layout, const char *name = "sm_90a") {
+    return mmaSchedule(layout, target(name)).has_value();
+  };
+  EXPECT_FALSE(has(windowLayout(128, 128, E::I8), "x86-64"));
+  EXPECT_FALSE(has(windowLayout(128, 128, E::I8, 16, CodeOrder::Rows)));
+  for (E codes : {E::F32, E::I6, E::I3}) // more than a word, or planes
+    EXPECT_FALSE(has(windowLayout(128, 128, codes))) << toString(codes);
+  EXPECT_FALSE(has(windowLayout(128, 128, E::I8, 16, fragments,
+                                {1, DecayShape::None, DecayShape::Scalar})));
+  const RecordShape scalar = {1, DecayShape::Scalar, DecayShape::None};
+  for (E records : {E::BF16, E::F32}) {
+    EXPECT_FALSE(
+        has(windowLayout(128, 128, E::I8, 16, fragments, scalar, records)));
+    // A window of one token has no records.
+    EXPECT_TRUE(
+        has(windowLayout(128, 128, E::I8, 1, fragments, scalar, records)));
+  }
+}
+
+// A warp owns 16, 32 or 64 values and a block has at most 8 warps.
+TEST(Schedule, TensorCoresAreLegalWhereverTheyAreChosen) {
+  for (int keyDim = kMinDim; keyDim <= kMaxDim; keyDim += 15)
+    for (int valueDim = kMinDim; valueDim <= kMaxDim; ++valueDim)
+      for (ElementType codes :
+           {ElementType::F16, ElementType::BF16, ElementType::I8,
+            ElementType::I4, ElementType::I2})
+        for (int window : {1, 16}) {
+          const SlotLayout layout =
+              windowLayout(keyDim, valueDim, codes, window);
+          const std::optional<Schedule> schedule =
+              mmaSchedule(layout, target("sm_90a"));
+          const int tiles = layout.paddedValue / 16;
+          const bool fits = tiles <= 8 || (tiles % 2 == 0 && tiles / 2 <= 8) ||
+                            (tiles % 4 == 0 && tiles / 4 <= 8);
+          ASSERT_EQ(schedule.has_value(), fits) << keyDim << " x " << valueDim;
+          if (!schedule)
+            continue;
+          const Status status = check(*schedule, layout, target("sm_90a"));
+          ASSERT_TRUE(status.ok()) << status.message();
+          EXPECT_EQ(toString(*parseSchedule(toString(*schedule))),
+                    toString(*schedule));
+          EXPECT_GE(schedule->keyLanes * schedule->keysPerLane,
+                    layout.paddedKey);
+          // What the kernels need, and no more than a thread may have.
+          const int registers =
+              65536 / (schedule->threads() * schedule->blocksPerSm);
+          EXPECT_GE(registers, 80) << toString(*schedule);
+        }
+}
+
 TEST(Schedule, TextRoundTripsInAnyOrderAndSpacing) {
   const std::string text = toString(leapQuantSchedule());
   EXPECT_EQ(toString(*parseSchedule(text)), text);

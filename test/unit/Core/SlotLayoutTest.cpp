@@ -56,13 +56,13 @@ TEST(SlotLayout, LeapQuantInt8ByHand) {
   expectRegion(layout.totalKeyDecay, 19472, ElementType::F32, 1, 1);
   // + 4, aligned to 16; a scalar decay stays f32
   expectRegion(layout.recordKeyDecay, 19488, ElementType::F32, 16, 1);
-  // + 16 * 4
-  expectRegion(layout.recordKeys, 19552, ElementType::F16, 16, 128);
+  // + 16 * 4, aligned to 128, since 512 bytes or more follow
+  expectRegion(layout.recordKeys, 19584, ElementType::F16, 16, 128);
   // + 16 * 128 * 2
-  expectRegion(layout.recordValues, 23648, ElementType::F16, 16, 128);
-  // + 16 * 128 * 2
-  EXPECT_EQ(layout.headBytes, 27744);
-  EXPECT_EQ(layout.slotBytes, 64 + 4 * 27744);
+  expectRegion(layout.recordValues, 23680, ElementType::F16, 16, 128);
+  // + 16 * 128 * 2, a multiple of 128
+  EXPECT_EQ(layout.headBytes, 27776);
+  EXPECT_EQ(layout.slotBytes, 128 + 4 * 27776);
   EXPECT_TRUE(layout.totalValueDecay.empty());
   EXPECT_TRUE(layout.recordValueDecay.empty());
 
@@ -79,14 +79,15 @@ TEST(SlotLayout, VectorDecaysOfBothAxes) {
   spec.state = {ElementType::BF16, {}};
   const RecordShape record = {2, DecayShape::Vector, DecayShape::Vector};
   SlotLayout layout = makeSlotLayout(spec, record);
-  // 128 * 64 * 2 = 16384, then the cursor's 16 bytes.
-  expectRegion(layout.totalKeyDecay, 16400, ElementType::F32, 1, 128);
-  expectRegion(layout.totalValueDecay, 16912, ElementType::F32, 1, 64);
-  expectRegion(layout.recordKeyDecay, 17168, ElementType::F16, 16, 128);
-  expectRegion(layout.recordValueDecay, 21264, ElementType::F16, 16, 64);
+  // 128 * 64 * 2 = 16384, then the cursor's 16 bytes; 512 bytes are a long
+  // region, which starts at 129 * 128, 256 are not.
+  expectRegion(layout.totalKeyDecay, 16512, ElementType::F32, 1, 128);
+  expectRegion(layout.totalValueDecay, 17024, ElementType::F32, 1, 64);
+  expectRegion(layout.recordKeyDecay, 17280, ElementType::F16, 16, 128);
+  expectRegion(layout.recordValueDecay, 21376, ElementType::F16, 16, 64);
   // Two writes per token: 32 records.
-  expectRegion(layout.recordKeys, 23312, ElementType::F16, 32, 128);
-  expectRegion(layout.recordValues, 31504, ElementType::F16, 32, 64);
+  expectRegion(layout.recordKeys, 23424, ElementType::F16, 32, 128);
+  expectRegion(layout.recordValues, 31616, ElementType::F16, 32, 64);
 
   // bf16 has 8 bits of precision, of which 63 products would leave too few:
   // decays stay f16 beside bf16 records, and are f32 beside f32 ones.
@@ -108,7 +109,8 @@ TEST(SlotLayout, AWindowOfOneTokenHasNoRecords) {
     if (name.rfind("record", 0) == 0 || name.rfind("total", 0) == 0 ||
         name.rfind("comp", 0) == 0)
       EXPECT_TRUE(region.empty()) << name;
-  EXPECT_EQ(layout.headBytes, 16384 + 512 + 512 + 16);
+  // 16384 + 512 + 512 + 16 = 17424, and up to 137 * 128.
+  EXPECT_EQ(layout.headBytes, 17536);
 }
 
 TEST(SlotLayout, ScalesLieInPlaceWhateverTheirOrder) {
@@ -124,7 +126,8 @@ TEST(SlotLayout, ScalesLieInPlaceWhateverTheirOrder) {
   EXPECT_EQ(layout.scales[0].axis, Axis::Value);
 }
 
-/// Regions in memory order: aligned, one behind the other, inside the head.
+/// Regions in memory order: aligned, those of 512 bytes and more to lines of
+/// 128, one behind the other, inside the head, which is whole lines.
 void expectSound(const SlotLayout &layout) {
   int64_t end = 0;
   auto regions = layout.regions();
@@ -134,14 +137,16 @@ void expectSound(const SlotLayout &layout) {
   for (const auto &[name, region] : regions) {
     if (region.empty())
       continue;
-    EXPECT_EQ(region.offset % kSlotAlign, 0) << name;
+    const int64_t align = region.bytes() >= 512 ? kLineBytes : kSlotAlign;
+    EXPECT_EQ(region.offset % align, 0) << name;
     EXPECT_GE(region.offset, end) << name << " overlaps what lies before it";
-    EXPECT_LT(region.offset - end, kSlotAlign) << name << " leaves a hole";
+    EXPECT_LT(region.offset - end, align) << name << " leaves a hole";
     end = region.offset + region.bytes();
   }
   EXPECT_GE(layout.headBytes, end);
-  EXPECT_LT(layout.headBytes - end, kSlotAlign);
-  EXPECT_EQ(layout.headBytes % kSlotAlign, 0);
+  EXPECT_LT(layout.headBytes - end, kLineBytes);
+  EXPECT_EQ(layout.headBytes % kLineBytes, 0);
+  EXPECT_EQ(kSlotHeaderBytes % kLineBytes, 0);
   EXPECT_EQ(layout.slotBytes,
             kSlotHeaderBytes + layout.headBytes * layout.valueHeads);
 }
@@ -241,9 +246,9 @@ TEST(SlotLayout, LargestSlotNeedsMoreThan32Bits) {
   spec.window = {kMaxWindow, 0, ElementType::F32};
   const SlotLayout layout =
       makeSlotLayout(spec, {1, DecayShape::Vector, DecayShape::Vector});
-  // codes 262144, cursor 16, totals 2 * 1024, records 4 * 64 * 1024.
-  EXPECT_EQ(layout.headBytes, 262144 + 16 + 2048 + 262144);
-  EXPECT_EQ(layout.slotBytes, 64 + int64_t(4096) * 526352);
+  // codes 262144, cursor 16 in a line, totals 2 * 1024, records 4 * 64 * 1024.
+  EXPECT_EQ(layout.headBytes, 262144 + 128 + 2048 + 262144);
+  EXPECT_EQ(layout.slotBytes, 128 + int64_t(4096) * 526464);
   EXPECT_GT(layout.slotBytes, int64_t(1) << 31);
 }
 
