@@ -10,7 +10,7 @@
 // decant-device-check: for GDN and KDA, state formats, windows and batches,
 // runs the same tokens on the CPU target and on a device, and compares outputs,
 // decoded states, unpacked states, untouched bytes and graph replays. Prints a
-// table; exits 1 when a bound (kAgreementBound) is not met. `decant bench`
+// table; exits 1 when a bound (agreementBound) is not met. `decant bench`
 // tells how long steps take.
 //
 //===----------------------------------------------------------------------===//
@@ -168,7 +168,7 @@ private:
     DECANT_TRY(run.checkPoison());
     for (double error :
          {result.output, result.state, result.unpacked, result.flushed})
-      if (!(error <= kAgreementBound))
+      if (!(error <= agreementBound(tested, expected)))
         result.verdict = "an error is above the bound";
     return {};
   }

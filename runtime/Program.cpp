@@ -70,6 +70,7 @@ ProgramInfo describeProgram(const KernelImage &image) {
   info.stateBytesPerHead = image.layout.stateBytesPerHead();
   info.bitsPerElement = image.layout.bitsPerElement();
   const Expected<Schedule> schedule = parseSchedule(image.scheduleText);
+  info.tensorCores = schedule && schedule->strategy == Strategy::Mma;
   info.stepFolds = schedule && schedule->boundary == Boundary::Step;
   return info;
 }

@@ -8,6 +8,7 @@
 
 #include "Agreement.h"
 
+#include "decant/Core/Numeric.h"
 #include "decant/Reference/Codec.h"
 
 #include <algorithm>
@@ -30,7 +31,22 @@ std::vector<int64_t> someRows(int64_t batch) {
   return {rows.begin(), rows.end()};
 }
 
+/// Between targets that form sums in the same order: half a unit of bf16.
+constexpr double kSameOrder = 2e-3;
+constexpr double kPeakOverMean = 4;
+
 } // namespace
+
+double decant::bench::agreementBound(const Program &tested,
+                                     const Program &expected) {
+  const ElementType codes = tested.layout().codes.type;
+  const bool sameOrder =
+      !tested.info().tensorCores && !expected.info().tensorCores;
+  if (sameOrder || !isInteger(codes))
+    return kSameOrder;
+  return kSameOrder +
+         std::sqrt(2.0) * kPeakOverMean / (std::sqrt(12.0) * maxCode(codes));
+}
 
 double decant::bench::relativeError(const std::vector<double> &x,
                                     const std::vector<double> &ref) {
@@ -74,6 +90,7 @@ Expected<Agreement> decant::bench::compareBatch(
                                  SlotPlan::dense(int64_t(chosen.size()),
                                                  expected.info().slotBytes)));
   Agreement result;
+  result.bound = agreementBound(tested, expected);
   result.rows = int64_t(chosen.size());
   result.tokens = tested.info().window + kTokensBehindWindow;
   const int64_t width = int64_t(spec.heads.value) * spec.heads.valueDim;

@@ -32,7 +32,6 @@ constexpr int kWarp = 32;
 constexpr int kMaxHeldElements = 128;
 constexpr int kHeldElements = 64;
 /// Small blocks, so that one waits, one loads and one stores on every SM.
-constexpr int kHoldingThreads = 128;
 constexpr int kSmRegisters = 65536;
 constexpr int kFewestBlocksOfAnSm = 16; // sm_86
 /// Lanes beyond 16 along the key axis would leave a warp with one value lane,
@@ -96,7 +95,7 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
   if (layout.window == 1) // the step's own values are alive through the fold
     registers += kMore;
   if (layout.compensators > 4) // their Gram matrix
-    registers += 2 * kMore;
+    registers += 4 * kMore;
   return std::max(1, kRegistersOfSm /
                          (schedule.threads() * std::max(registers, kLeast)));
 }
@@ -213,8 +212,9 @@ int decant::defaultKeyLanes(const SlotLayout &layout) {
 }
 
 /// For a state that the step holds: a lane has 16 bytes of each of its rows, or
-/// fewer where the rows are many; value lanes cover a line of 128 bytes, the
-/// other columns go to other blocks, which fill the card from batch 1 on.
+/// fewer where the rows are many. Value lanes cover whole rows where a block
+/// has the threads for it: a head is then one run of memory, which on an H200
+/// moves a tenth faster than strips of it. Other columns go to other blocks.
 /// Sums over values need all columns in one block, so there are more lanes
 /// then.
 static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
@@ -237,10 +237,17 @@ static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
            layout.paddedValue % (2 * values) == 0)
       values *= 2;
   const int columns = layout.paddedValue / values;
-  const int most = sumsOverValues
-                       ? kWarp
-                       : std::min(int(kLineBytes) / (values * bytes),
-                                  kHoldingThreads / schedule.keyLanes);
+  // Fewer key lanes where that lets a block have whole rows.
+  while (schedule.keyLanes * columns > target.maxThreads &&
+         layout.record.keyDecay != DecayShape::Vector &&
+         schedule.keyLanes > kMinKeyLanes &&
+         2 * schedule.keysPerLane <= kMaxUnrolledRows &&
+         2 * schedule.keysPerLane * values <= kHeldElements) {
+    schedule.keyLanes /= 2;
+    schedule.keysPerLane *= 2;
+  }
+  const int most =
+      sumsOverValues ? kWarp : target.maxThreads / schedule.keyLanes;
   while (2 * schedule.valueLanes <= most &&
          columns % (2 * schedule.valueLanes) == 0)
     schedule.valueLanes *= 2;
@@ -254,8 +261,9 @@ static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
     return std::nullopt;
   // What the kernels of this repository need without spills: the part itself,
   // and about eight key vectors.
-  int registers = schedule.keysPerLane * values > 32 ? 128 : 96;
-  if (schedule.keysPerLane > 12)
+  const int part = schedule.keysPerLane * values;
+  int registers = part > 32 ? 128 : 96;
+  if (schedule.keysPerLane > 12 && layout.record.keyDecay == DecayShape::Vector)
     registers = 168;
   schedule.blocksPerSm = std::min(
       kSmRegisters / (schedule.threads() * registers), kFewestBlocksOfAnSm);

@@ -81,7 +81,7 @@ Json batchJson(const BenchFindings &findings, const BatchFindings &found) {
                {"check",
                 {{"output_error", found.check.output},
                  {"state_error", found.check.state},
-                 {"bound", bench::kAgreementBound},
+                 {"bound", found.check.bound},
                  {"rows", found.check.rows},
                  {"tokens", found.check.tokens},
                  {"ok", found.check.good()}}}};
