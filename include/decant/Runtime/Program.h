@@ -122,6 +122,7 @@ struct ProgramInfo {
   int64_t maxRows = 0;           // that one step may have
   bool canTransfer = false;      // pack and unpack were given
   bool stepFolds = false;        // the step kernel folds full windows itself
+  bool tensorCores = false;      // which form sums in an order of their own
 };
 
 class ArgTable;
