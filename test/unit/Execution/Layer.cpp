@@ -66,12 +66,12 @@ Layer::Layer(const DecodeSpec &spec, Placement where, Kernels kernels,
 }
 
 Layer::Layer(const DecodeSpec &spec, Placement where, const Schedule &schedule,
-             CodeOrder order)
+             CodeOrder order, Kernels kernels)
     : spec(spec), placement(std::move(where)) {
   CompileOptions options;
   options.schedule = schedule;
   options.order = order;
-  compile(sharedEngine(), Kernels::All, options);
+  compile(sharedEngine(), kernels, options);
   allocate();
 }
 

@@ -55,9 +55,9 @@ public:
   Layer(const DecodeSpec &spec, Placement placement,
         Kernels kernels = Kernels::Decode, Engine &engine = sharedEngine(),
         CodeOrder order = CodeOrder::Rows);
-  /// With kernels of both kinds cut by `schedule`.
+  /// With kernels cut by `schedule`.
   Layer(const DecodeSpec &spec, Placement placement, const Schedule &schedule,
-        CodeOrder order = CodeOrder::Rows);
+        CodeOrder order = CodeOrder::Rows, Kernels kernels = Kernels::All);
 
   const Program &program() const { return *compiled; }
   const SlotLayout &layout() const { return compiled->layout(); }

@@ -162,6 +162,11 @@ Errors test::runBoth(Layer &layer, Oracle &oracle, int tokens) {
 
 FormatErrors test::runFormat(const DecodeSpec &spec, int64_t rows, int tokens) {
   Layer layer(spec, inOrder(rows));
+  return runFormat(layer, spec, tokens);
+}
+
+FormatErrors test::runFormat(Layer &layer, const DecodeSpec &spec, int tokens) {
+  const int64_t rows = layer.rows();
   Oracle exact(spec, layer.layout(), rows);
   Oracle codec(spec, layer.layout(), rows, Stored::Format);
   std::vector<double> outputs, exactOutputs, codecOutputs;

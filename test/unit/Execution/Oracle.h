@@ -90,6 +90,8 @@ struct FormatErrors {
   double ratio() const { return kernel / codec; }
 };
 FormatErrors runFormat(const DecodeSpec &spec, int64_t rows, int tokens);
+/// The same of a layer that was made for `spec` in another way.
+FormatErrors runFormat(Layer &layer, const DecodeSpec &spec, int tokens);
 
 } // namespace decant::test
 

@@ -1,0 +1,59 @@
+//===- MmaFormatsTest.cpp - tensor cores cost what the format costs -------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The float64 rule with the format in place of the state is the judge, after
+// two windows and a token, or after twelve folds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaLayer.h"
+
+#include <gtest/gtest.h>
+
+using namespace decant;
+using namespace decant::test;
+
+namespace {
+
+class MmaFormats : public testing::TestWithParam<MmaCase> {};
+
+TEST_P(MmaFormats, CostWhatTheFormatCosts) {
+  const MmaCase &test = GetParam();
+  const DecodeSpec spec = test.spec();
+  Layer layer = mmaLayer(spec, inOrder(2), test.record());
+  const int tokens = test.window == 1 ? 12 : 2 * test.window + 1;
+  expectFormatCosts(runFormat(layer, spec, tokens), spec, tokens);
+}
+
+// Both presets; every kind of codes, of scales and of ranks; one to eight warps
+// of 16 and 32 values; windows that a warp scans, and longer ones.
+INSTANTIATE_TEST_SUITE_P(
+    Grid, MmaFormats,
+    testing::Values(MmaCase{"gated_delta", "smooth_key_value", 4, 16, 128, 128},
+                    MmaCase{"kda", "smooth_key_value", 4, 16, 128, 128},
+                    MmaCase{"gated_delta", "smooth_key_value", 4, 4, 48, 64},
+                    MmaCase{"kda", "smooth_key_value", 4, 4, 96, 80},
+                    MmaCase{"gated_delta", "smooth_key_value", 4, 1, 64, 128},
+                    MmaCase{"gated_delta", "smooth_key_value", 0, 1, 48, 64},
+                    MmaCase{"kda", "smooth_key_value", 0, 1, 48, 64},
+                    MmaCase{"kda", "smooth_key_value", 4, 1, 96, 80},
+                    MmaCase{"gated_delta", "smooth_value_key", 1, 4, 16, 16},
+                    MmaCase{"kda", "max_value_key", 12, 4, 48, 32},
+                    MmaCase{"gated_delta", "int4", 8, 4, 48, 64},
+                    MmaCase{"kda", "int2", 4, 4, 32, 32},
+                    MmaCase{"gated_delta", "smooth_key_bf16_value_f16", 0, 4,
+                            128, 256},
+                    MmaCase{"gated_delta", "bf16", 0, 16, 256, 64},
+                    MmaCase{"kda", "bf16", 4, 4, 48, 64},
+                    MmaCase{"gated_delta", "f16", 0, 4, 96, 80},
+                    MmaCase{"kda", "f16", 1, 4, 64, 128},
+                    MmaCase{"gated_delta", "value_bf16", 0, 20, 48, 64},
+                    MmaCase{"kda", "key_f16", 4, 40, 48, 64}),
+    [](const auto &info) { return info.param.name(); });
+
+} // namespace
