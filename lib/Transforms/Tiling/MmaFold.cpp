@@ -119,8 +119,8 @@ private:
   /// u2)^T without its smallest part, k2 u2^T.
   void storeUpdate(const TokenUpdate &update) {
     for (auto [n, key, value] : llvm::enumerate(update.keys, update.values)) {
-      auto [keyHigh, keyRest] = warp.split(key, ElementType::F16);
-      auto [valueHigh, valueRest] = warp.split(value, ElementType::F16);
+      auto [keyHigh, keyRest] = warp.split(key, ElementType::F16, true);
+      auto [valueHigh, valueRest] = warp.split(value, ElementType::F16, true);
       const std::pair<Value, Value> parts[] = {
           {keyHigh, valueHigh}, {keyRest, valueHigh}, {keyHigh, valueRest}};
       for (int i = 0; i < 3; ++i) {

@@ -139,14 +139,19 @@ WarpTile::PowerOfTwo WarpTile::powerOfTwo(Value largest) {
           arith::BitcastOp::create(b, b.getF32Type(), inverse)};
 }
 
-std::pair<Value, Value> WarpTile::split(Value x, ElementType type) {
+std::pair<Value, Value> WarpTile::split(Value x, ElementType type,
+                                        bool saturates) {
   Type half = toType(b.getContext(), type);
   if (auto vector = dyn_cast<VectorType>(x.getType()))
     half = vector.clone(half);
-  Value high = arith::TruncFOp::create(b, half, x);
+  auto narrow = [&](Value value) -> Value {
+    return saturates ? t.narrow(value, type)
+                     : arith::TruncFOp::create(b, half, value).getResult();
+  };
+  Value high = narrow(x);
   Value rest =
       arith::SubFOp::create(b, x, arith::ExtFOp::create(b, x.getType(), high));
-  return {high, arith::TruncFOp::create(b, half, rest)};
+  return {high, narrow(rest)};
 }
 
 ElementType WarpTile::halfType() const {

@@ -83,8 +83,10 @@ public:
     mlir::Value factor, inverse;
   };
   PowerOfTwo powerOfTwo(mlir::Value largest);
-  /// High part and rest of `x` in the panel's type.
-  std::pair<mlir::Value, mlir::Value> split(mlir::Value x, ElementType type);
+  /// High part and rest of `x` in the panel's type. Numbers that may lie beyond
+  /// its range have to saturate: inf - inf would poison the state.
+  std::pair<mlir::Value, mlir::Value> split(mlir::Value x, ElementType type,
+                                            bool saturates = false);
 
   //===--- codes in fragment order ----------------------------------------===//
   /// Tiles along the key axis that one load brings, and such loads per row.
