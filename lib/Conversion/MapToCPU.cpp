@@ -91,8 +91,33 @@ LogicalResult mapKernel(KernelOp kernel, ImplicitLocOpBuilder &b) {
   return success();
 }
 
+/// A function becomes a part of each kernel that calls it: lanes in lock step
+/// go through pieces of one body.
+void inlineCalls(ModuleOp module) {
+  module.walk([](CallOp call) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
+        call, call.getCalleeAttr());
+    auto kernel = call->getParentOfType<KernelOp>();
+    Block &body = callee.getBody().front();
+    IRMapping mapping;
+    mapping.map(body.getArguments(), call.getInputs());
+    OpBuilder b(call);
+    for (Operation &op : body.without_terminator()) {
+      OpBuilder::InsertionGuard guard(b);
+      if (isa<ScratchOp>(op)) // belongs to the block, not to a branch
+        b.setInsertionPointToStart(&kernel.getBody().front());
+      b.clone(op, mapping);
+    }
+    call.erase();
+  });
+  for (KernelOp kernel : llvm::make_early_inc_range(module.getOps<KernelOp>()))
+    if (kernel.getCalled())
+      kernel.erase();
+}
+
 struct MapToCPUPass : public decant::impl::MapToCPUBase<MapToCPUPass> {
   void runOnOperation() override {
+    inlineCalls(getOperation());
     ImplicitLocOpBuilder b(getOperation().getLoc(), &getContext());
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
