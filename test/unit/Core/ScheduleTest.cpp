@@ -56,19 +56,20 @@ TEST(Schedule, DefaultForInt8At128) {
       "boundary = apart, blocks_per_sm = 0, lanes = key_first, split = 1");
 }
 
-// A lane holds 16 bytes of each of 8 rows, 8 lanes a line of 128 bytes; the
-// other columns are other blocks'.
+// A lane holds 16 bytes of each of its rows, and neighbours hold whole rows:
+// 128 f32 are 32 lanes, which leave 8 of 256 for the keys, 128 bf16 are 16.
 TEST(Schedule, DefaultForAStateThatTheStepHolds) {
   const std::string keys = "strategy = simt, key_lanes = 16, value_lanes = ",
                     rest = ", rows = unrolled, boundary = apart, ";
   const SlotLayout single = layoutOf(128, 128, ElementType::F32),
                    half = layoutOf(128, 128, ElementType::BF16);
   EXPECT_EQ(toString(defaultSchedule(single, target("sm_90a"))),
-            keys + "8, keys_per_lane = 8, values_per_lane = 4" + rest +
-                "blocks_per_sm = 5, lanes = value_first, split = 4");
+            "strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = "
+            "16, values_per_lane = 4" +
+                rest + "blocks_per_sm = 2, lanes = value_first, split = 1");
   EXPECT_EQ(toString(defaultSchedule(half, target("sm_90a"))),
-            keys + "8, keys_per_lane = 8, values_per_lane = 8" + rest +
-                "blocks_per_sm = 4, lanes = value_first, split = 2");
+            keys + "16, keys_per_lane = 8, values_per_lane = 8" + rest +
+                "blocks_per_sm = 2, lanes = value_first, split = 1");
   // Sums over values keep all columns in one block of at most 256 lanes.
   EXPECT_EQ(toString(defaultSchedule(single, target("sm_90a"), true)),
             keys + "16, keys_per_lane = 8, values_per_lane = 8" + rest +
