@@ -229,6 +229,9 @@ private:
                   LayerRun::create(spec, device, program, plan));
     DECANT_ASSIGN(LayerRun replayed,
                   LayerRun::create(spec, device, program, plan));
+    // A captured step has the addresses of its inputs.
+    DECANT_TRY(
+        replayed.upload(makeToken(spec, program.stepArguments(), c.batch, 0)));
     DECANT_ASSIGN(StreamHandle stream, device->createStream());
     DECANT_ASSIGN(CudaGraph graph,
                   CudaGraph::capture(*device, stream, [&]() -> Status {

@@ -31,6 +31,8 @@ constexpr int kWarp = 32;
 /// flight.
 constexpr int kMaxHeldElements = 128;
 constexpr int kHeldElements = 64;
+constexpr int kTightThreads = 128;
+constexpr int kHopperShared = 227 * 1024;
 /// Small blocks, so that one waits, one loads and one stores on every SM.
 constexpr int kSmRegisters = 65536;
 constexpr int kFewestBlocksOfAnSm = 16; // sm_86
@@ -84,20 +86,32 @@ int mmaKeysPerLane(const SlotLayout &layout) {
 
 /// Many blocks keep many loads in flight; a thread needs registers for the
 /// codes that it has in flight itself and for what folds and decays take.
-int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout) {
+int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
+                   const TargetInfo &target) {
   constexpr int kRegistersOfSm = 65536, kLeast = 80, kBase = 48, kMore = 16;
   constexpr int kMostForCodes = 64;
   const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
                     elementBits(layout.codes.type) / 32;
   int registers = kBase + std::min(codes, kMostForCodes);
   if (layout.record.keyDecay == DecayShape::Vector)
-    registers += kMore;
+    registers += 2 * kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
     registers += kMore;
   if (layout.compensators > 4) // their Gram matrix
     registers += 4 * kMore;
-  return std::max(1, kRegistersOfSm /
-                         (schedule.threads() * std::max(registers, kLeast)));
+  // Panels of a fold, and about as much as it works on beside them: more blocks
+  // than these fit would bind registers for nothing.
+  constexpr int kWorkBytes = 10 * 1024, kPanelPad = 8, kHalf = 2, kTerms = 16;
+  const int terms = (layout.window * layout.record.writes +
+                     2 * layout.compensators + kTerms - 1) /
+                    kTerms * kTerms;
+  const int shared =
+      (layout.paddedKey + layout.paddedValue) * (terms + kPanelPad) * kHalf +
+      kWorkBytes;
+  const int fit = std::max(1, target.maxSharedBytes / shared);
+  return std::clamp(kRegistersOfSm /
+                        (schedule.threads() * std::max(registers, kLeast)),
+                    1, fit);
 }
 
 /// What keeps strategy mma from `layout` whatever the schedule's numbers are.
@@ -113,9 +127,16 @@ std::string whyNoTiles(const SlotLayout &layout) {
                        toString(codes));
   if (layout.record.valueDecay != DecayShape::None)
     return "strategy mma has no decays along the value axis";
-  if (layout.window > 1 && layout.recordKeys.type != ElementType::F16)
-    return fmt::format("strategy mma needs records of f16; they are {}",
-                       toString(layout.recordKeys.type));
+  if (layout.window == 1)
+    return {};
+  const ElementType records = layout.recordKeys.type;
+  const bool halves =
+      records == ElementType::F16 ||
+      (records == ElementType::BF16 && layout.compensators == 0);
+  if (!halves)
+    return fmt::format("strategy mma needs records of f16, or of bf16 without "
+                       "compensators, which are f16; they are {}",
+                       toString(records));
   return {};
 }
 
@@ -237,9 +258,15 @@ static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
            layout.paddedValue % (2 * values) == 0)
       values *= 2;
   const int columns = layout.paddedValue / values;
+  // Decays that are vectors take registers, which smaller blocks have; whole
+  // rows were measured on Hopper, and spill a word or two elsewhere.
+  const bool vectors = layout.record.keyDecay == DecayShape::Vector;
+  const bool tight =
+      target.maxSharedBytes < kHopperShared ||
+      (vectors && schedule.keysPerLane * values > kHeldElements / 2);
   // Fewer key lanes where that lets a block have whole rows.
-  while (schedule.keyLanes * columns > target.maxThreads &&
-         layout.record.keyDecay != DecayShape::Vector &&
+  while (!tight && !vectors &&
+         schedule.keyLanes * columns > target.maxThreads &&
          schedule.keyLanes > kMinKeyLanes &&
          2 * schedule.keysPerLane <= kMaxUnrolledRows &&
          2 * schedule.keysPerLane * values <= kHeldElements) {
@@ -247,7 +274,9 @@ static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
     schedule.keysPerLane *= 2;
   }
   const int most =
-      sumsOverValues ? kWarp : target.maxThreads / schedule.keyLanes;
+      sumsOverValues
+          ? kWarp
+          : (tight ? kTightThreads : target.maxThreads) / schedule.keyLanes;
   while (2 * schedule.valueLanes <= most &&
          columns % (2 * schedule.valueLanes) == 0)
     schedule.valueLanes *= 2;
@@ -262,8 +291,8 @@ static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
   // What the kernels of this repository need without spills: the part itself,
   // and about eight key vectors.
   const int part = schedule.keysPerLane * values;
-  int registers = part > 32 ? 128 : 96;
-  if (schedule.keysPerLane > 12 && layout.record.keyDecay == DecayShape::Vector)
+  int registers = part > 32 ? (tight ? 168 : 128) : tight && vectors ? 128 : 96;
+  if (schedule.keysPerLane > 12 && vectors)
     registers = 168;
   schedule.blocksPerSm = std::min(
       kSmRegisters / (schedule.threads() * registers), kFewestBlocksOfAnSm);
@@ -307,6 +336,12 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
                                             const TargetInfo &target) {
   if (target.kind == TargetKind::Cpu || !whyNoTiles(layout).empty())
     return std::nullopt;
+  // A lane's part of vector decays and of the codes together fill its
+  // registers.
+  constexpr int kMostWithVectors = 128 * 256;
+  if (layout.record.keyDecay == DecayShape::Vector &&
+      layout.paddedKey * layout.paddedValue > kMostWithVectors)
+    return std::nullopt;
   Schedule schedule;
   schedule.strategy = Strategy::Mma;
   schedule.keyLanes = kWarp;
@@ -318,7 +353,7 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
       continue;
     schedule.valuesPerLane = values;
     schedule.valueLanes = layout.paddedValue / values;
-    schedule.blocksPerSm = mmaBlocksPerSm(schedule, layout);
+    schedule.blocksPerSm = mmaBlocksPerSm(schedule, layout, target);
     if (check(schedule, layout, target).ok())
       return schedule;
   }

@@ -38,7 +38,7 @@
 // ORDER: error: schedule <{{.*}}>: strategy mma needs codes in the order of fragments
 // CODES: error: schedule <{{.*}}>: strategy mma has no fragments of int6 codes
 // DECAY: error: schedule <{{.*}}>: strategy mma has no decays along the value axis
-// RECORDS: error: schedule <{{.*}}>: strategy mma needs records of f16; they are bf16
+// RECORDS: error: schedule <{{.*}}>: strategy mma needs records of f16, or of bf16 without compensators, which are f16; they are bf16
 
 // What tensor cores cannot do by default goes to simt, the host's kernels too.
 // SIMT: decant.kernel @step

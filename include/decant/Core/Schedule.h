@@ -85,8 +85,8 @@ Status check(const Schedule &schedule, const SlotLayout &layout,
              const TargetInfo &target);
 
 /// How many lanes share the key axis by default, on a GPU: 16, or 8 when 16
-/// does not divide the padded key dim. Sums over keys are formed in this many
-/// parts on every target.
+/// does not divide the padded key dim. Simt kernels form sums over keys in this
+/// many parts on every target; a lane may have several of them.
 int defaultKeyLanes(const SlotLayout &layout);
 
 /// Whether the step holds a lane's part of the state in registers from its

@@ -84,7 +84,7 @@ private:
     columnScale = line(layout.paddedValue);
     // A panel and its turned form share memory.
     auto turned = [&](const View &panel, int dim) {
-      const Region region{0, ElementType::F16, dim, h.allRows + 8};
+      const Region region{0, h.termType, dim, h.allRows + 8};
       auto source = panel.memref.getDefiningOp<memref::ViewOp>();
       return t.view(source.getSource(), source.getByteShift(), region);
     };
@@ -189,7 +189,7 @@ private:
     const int64_t mark = arena.mark();
     const int dim = dimOf(axis), toDim = dimOf(other(axis));
     const View folded = arena.take(warp.halfType(), 2 * count, dim + 8);
-    const View plain = arena.take(ElementType::F16, 2 * count, dim + 8);
+    const View plain = arena.take(h.termType, 2 * count, dim + 8);
     const View scores = arena.take(ElementType::F32, h.allRows, kMaxColumns);
     const View largest = arena.take(ElementType::F32, warp.warps, kMaxColumns);
 
@@ -503,8 +503,7 @@ private:
       SmallVector<Value> column;
       for (int term = 0; term < width; ++term) {
         if (term >= terms) {
-          column.push_back(
-              arith::ConstantOp::create(t.b, t.b.getF16FloatAttr(0)));
+          column.push_back(t.narrow(t.f32(0), h.termType));
           continue;
         }
         Value x = memref::LoadOp::create(t.b, panel.memref,
@@ -512,7 +511,7 @@ private:
         // New compensators are under no decay.
         if (weighted && term < firstNew) {
           Value weight = t.loadScalar(h.weights, t.index(0), t.index(term));
-          x = t.narrow(t.mul(t.widen(x), weight), ElementType::F16);
+          x = t.narrow(t.mul(t.widen(x), weight), h.termType);
         }
         column.push_back(x);
       }
@@ -526,7 +525,7 @@ private:
       t.ifTrue(inside, [&] {
         for (int term = 0; term < width; term += 8) {
           Value part = vector::FromElementsOp::create(
-              t.b, VectorType::get({8}, t.b.getF16Type()),
+              t.b, VectorType::get({8}, toType(t.b.getContext(), h.termType)),
               column.slice(term, 8));
           warp.storeRaw(turned, element, t.index(term), part);
         }

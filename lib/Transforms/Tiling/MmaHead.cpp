@@ -29,6 +29,7 @@ int roundUp(int value, int multiple) {
 MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
                  MmaUse use)
     : t(tile), warp(tile), head(head), layout(tile.layout), use(use),
+      termType(layout.window > 1 ? layout.recordKeys.type : ElementType::F16),
       arena(tile, shared) {
   // A fold at every step has the step's own terms as high parts and rests.
   const int perToken = layout.record.writes;
@@ -44,10 +45,10 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
     const int pad = 8;
     const int64_t mark = arena.mark();
     if (use.folds)
-      arena.take(ElementType::F16, dim, allRows + pad);
+      arena.take(termType, dim, allRows + pad);
     const int64_t turned = arena.mark();
     arena.reset(mark);
-    View view = arena.take(ElementType::F16, allRows, dim + pad);
+    View view = arena.take(termType, allRows, dim + pad);
     arena.reset(std::max(arena.mark(), turned));
     return view;
   };
@@ -334,7 +335,7 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   arena.reset(workspace);
   const int64_t width = layout.paddedKey + 8;
   const View folded = arena.take(warp.halfType(), 2 * count, width);
-  const View plain = arena.take(ElementType::F16, 2 * count, width);
+  const View plain = arena.take(termType, 2 * count, width);
   const View scores =
       arena.take(ElementType::F32, readRows, llvm::PowerOf2Ceil(count));
   const View sums = arena.take(ElementType::F32, count, layout.paddedValue);
@@ -366,9 +367,8 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
       mine = arith::AndIOp::create(t.b, mine, within);
     t.ifTrue(mine, [&] {
       const View &panel = isFolded ? folded : plain;
-      auto [high, rest] =
-          warp.split(t.scale(operand, power.inverse),
-                     isFolded ? warp.halfType() : ElementType::F16);
+      auto [high, rest] = warp.split(t.scale(operand, power.inverse),
+                                     isFolded ? warp.halfType() : termType);
       Value row = t.index(2 * (isFolded ? n : n - count));
       warp.storeRaw(panel, row, t.firstKey, high);
       warp.storeRaw(panel, t.add(row, t.index(1)), t.firstKey, rest);

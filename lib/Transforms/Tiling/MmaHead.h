@@ -81,8 +81,9 @@ private:
   const StoredHead &head;
   const SlotLayout &layout;
   MmaUse use;
-  int records;           // rows of records in a panel
-  int readRows, allRows; // rows up to the compensators, and all, padded
+  const ElementType termType; // of panels and of what they are read with
+  int records;                // rows of records in a panel
+  int readRows, allRows;      // rows up to the compensators, and all, padded
   View codes;
   View termKeys, termValues, decayPanel, totalDecay, weights;
   Arena arena;
