@@ -39,13 +39,18 @@ constexpr double kPeakOverMean = 4;
 
 double decant::bench::agreementBound(const Program &tested,
                                      const Program &expected) {
-  const ElementType codes = tested.layout().codes.type;
-  const bool sameOrder =
-      !tested.info().tensorCores && !expected.info().tensorCores;
-  if (sameOrder || !isInteger(codes))
+  const SlotLayout &layout = tested.layout();
+  const ElementType codes = layout.codes.type;
+  if (!tested.info().tensorCores && !expected.info().tensorCores)
     return kSameOrder;
-  return kSameOrder +
-         std::sqrt(2.0) * kPeakOverMean / (std::sqrt(12.0) * maxCode(codes));
+  // The spacing of what is stored, relative to what it stores.
+  double spacing = 0;
+  if (isInteger(codes))
+    spacing = kPeakOverMean / maxCode(codes);
+  else if (codes == ElementType::BF16 ||
+           layout.recordKeys.type == ElementType::BF16)
+    spacing = 0x1p-8;
+  return kSameOrder + std::sqrt(2.0) * spacing / std::sqrt(12.0);
 }
 
 double decant::bench::relativeError(const std::vector<double> &x,

@@ -21,10 +21,10 @@ namespace decant::bench {
 
 /// What two targets may differ by. Where both form sums in the same order:
 /// 2e-3, half a unit of the bf16 outputs. Tensor cores have an order of their
-/// own; a state's elements near ties then round to neighbouring codes, and
-/// after a few folds the two roundings are independent: sqrt(2) times the
-/// rounding error of one, which for peaks of four times the mean is 4 /
-/// (sqrt(12) times the largest code).
+/// own; elements near ties are then rounded to neighbours, and after a few
+/// folds the two roundings are independent: sqrt(2) times the error of one,
+/// which is a spacing / sqrt(12). The spacing of codes is a peak of four times
+/// the mean over the largest code, that of bf16 2^-8.
 double agreementBound(const Program &tested, const Program &expected);
 
 /// ||x - ref|| / ||ref||, or ||x|| where ref is 0.
