@@ -282,24 +282,6 @@ def Decant_LaneOp : Decant_Op<"lane", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
-def Decant_FreshLaneOp : Decant_Op<"fresh_lane"> {
-  let summary = "the same, asked anew";
-  let description = [{
-    What is computed from it is not shared with what was computed from lane before,
-    so that addresses of rare code do not stay in registers through common code.
-
-    ```mlir
-    decant.kernel @lanes() attributes {lanes = array<i64: 8, 4>} {
-      %key = decant.fresh_lane <key>
-      decant.return
-    }
-    ```
-  }];
-  let arguments = (ins Decant_AxisAttr:$axis);
-  let results = (outs Index:$result);
-  let assemblyFormat = "$axis attr-dict";
-}
-
 def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "result"]>]> {
   let summary = "combines a value over all lanes of an axis";
   let description = [{

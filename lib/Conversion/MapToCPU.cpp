@@ -57,25 +57,20 @@ private:
   }
 };
 
-/// Ops that say something about registers or instructions only.
-void simplify(KernelOp kernel) {
-  kernel.walk([](Operation *op) {
-    OpBuilder b(op);
-    if (auto lane = dyn_cast<FreshLaneOp>(op)) {
-      lane.getResult().replaceAllUsesWith(
-          LaneOp::create(b, op->getLoc(), lane.getType(), lane.getAxis()));
-      op->erase();
-    } else if (auto reduce = dyn_cast<LaneReduceOp>(op);
-               reduce && reduce.getKind() == ReduceKind::Magnitude) {
-      reduce.setOperand(
-          math::AbsFOp::create(b, op->getLoc(), reduce.getValue()));
-      reduce.setKind(ReduceKind::Max);
-    }
+/// A magnitude is a maximum here: no host has an instruction for one.
+void expandMagnitudes(KernelOp kernel) {
+  kernel.walk([](LaneReduceOp reduce) {
+    if (reduce.getKind() != ReduceKind::Magnitude)
+      return;
+    OpBuilder b(reduce);
+    reduce.setOperand(
+        math::AbsFOp::create(b, reduce.getLoc(), reduce.getValue()));
+    reduce.setKind(ReduceKind::Max);
   });
 }
 
 LogicalResult mapKernel(KernelOp kernel, ImplicitLocOpBuilder &b) {
-  simplify(kernel);
+  expandMagnitudes(kernel);
   auto lanes = kernel.getLanes();
   if (!lanes || lanes->size() != 2)
     return kernel.emitError("has no lanes; decant-tile-kernel comes before "

@@ -153,8 +153,6 @@ private:
       mapping.map(lane.getResult(), lane.getAxis().getAxis() == grid.innerAxis
                                         ? reductionPlace.innerLane
                                         : reductionPlace.outerLane);
-    } else if (auto lane = dyn_cast<FreshLaneOp>(op)) {
-      mapping.map(lane.getResult(), freshLane(lane.getAxis().getAxis()));
     } else if (isa<BarrierOp>(op)) {
       gpu::BarrierOp::create(b);
     } else if (auto scratch = dyn_cast<ScratchOp>(op)) {
@@ -189,22 +187,6 @@ private:
       return false;
     }
     return true;
-  }
-
-  /// A read of the register that no pass may merge with another.
-  Value freshLane(VectorAxis axis) {
-    auto assembly = LLVM::InlineAsmOp::create(
-        b, b.getI32Type(), ValueRange{}, "mov.u32 $0, %tid.x;", "=r",
-        /*has_side_effects=*/true, /*is_align_stack=*/false,
-        LLVM::tailcallkind::TailCallKind::None,
-        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-        ArrayAttr());
-    Value thread =
-        arith::IndexCastUIOp::create(b, b.getIndexType(), assembly.getRes());
-    Value count = index(grid.inner);
-    return axis == grid.innerAxis
-               ? arith::RemUIOp::create(b, thread, count).getResult()
-               : arith::DivUIOp::create(b, thread, count).getResult();
   }
 
   Value view(MemRefType type, int64_t offset) {

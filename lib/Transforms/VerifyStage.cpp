@@ -66,7 +66,6 @@ const Lifetime kOps[] = {
     {"decant.call",         Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.slice",        Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane",         Stage::Tiled,     Stage::Mapped,    kMap},
-    {"decant.fresh_lane",   Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane_shift",   Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane_reduce",  Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.barrier",      Stage::Tiled,     Stage::Mapped,    kMap},

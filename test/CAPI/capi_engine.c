@@ -100,7 +100,8 @@ static void testEngines(const char *folder) {
   plain = prepare(first, spec, &report);
   EXPECT(!report.warm && report.compile_ms > 0 && report.load_ms > 0);
   EXPECT(report.miss_reason != NULL && report.warning == NULL);
-  EXPECT(report.total_ms >= report.compile_ms + report.load_ms);
+  // Two images, compiled side by side: the total has the longer one.
+  EXPECT(report.total_ms >= report.compile_ms / 2 + report.load_ms);
   printf("cold: %.0f ms, of which compiling %.0f (%s)\n", report.total_ms,
          report.compile_ms, report.miss_reason);
   windowed = prepare(second, longer, &report);

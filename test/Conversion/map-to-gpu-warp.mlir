@@ -223,27 +223,6 @@ decant.kernel @shifts(%x: f32, %out: memref<1024xf32>) attributes {lanes = array
 
 // -----
 
-// A read of the register that no pass may merge with another, although both are
-// the same thread.
-// CHECK-LABEL: gpu.func @fresh(
-// CHECK: %[[T0:.*]] = llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, %tid.x;", "=r"
-// CHECK: %[[I0:.*]] = arith.index_castui %[[T0]] : i32 to index
-// CHECK: %[[KEY:.*]] = arith.remui %[[I0]], %[[LANES:.*]] : index
-// CHECK: %[[T1:.*]] = llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, %tid.x;", "=r"
-// CHECK: %[[I1:.*]] = arith.index_castui %[[T1]] : i32 to index
-// CHECK: %[[VALUE:.*]] = arith.divui %[[I1]], %[[LANES]] : index
-// CHECK: memref.store %{{.*}}[%[[KEY]]]
-// CHECK: memref.store %{{.*}}[%[[VALUE]]]
-decant.kernel @fresh(%x: f32, %out: memref<1024xf32>) attributes {lanes = array<i64: 32, 2>, target = #decant.target<"sm_90a">} {
-  %k = decant.fresh_lane <key>
-  %v = decant.fresh_lane <value>
-  memref.store %x, %out[%k] : memref<1024xf32>
-  memref.store %x, %out[%v] : memref<1024xf32>
-  decant.return
-}
-
-// -----
-
 // The bits of |x| order as whole numbers do: a whole warp has an instruction for
 // their maximum.
 // CHECK-LABEL: gpu.func @largest(

@@ -11,7 +11,7 @@
 // RUN: sed 's/codeOrder = fragments, //' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: sed 's/128 x 64, i8/128 x 64, i6/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=CODES
 // RUN: sed 's/valueDecay = none/valueDecay = vector/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=DECAY
-// RUN: sed 's/, f16>/, bf16>/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=RECORDS
+// RUN: sed 's/, f16>/, f32>/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=RECORDS
 // RUN: sed 's/codeOrder = fragments, //' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 // RUN: sed 's/128 x 64, i8/128 x 64, i6/' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 // RUN: sed s/sm_90a/x86-64/ %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
@@ -38,7 +38,7 @@
 // ORDER: error: schedule <{{.*}}>: strategy mma needs codes in the order of fragments
 // CODES: error: schedule <{{.*}}>: strategy mma has no fragments of int6 codes
 // DECAY: error: schedule <{{.*}}>: strategy mma has no decays along the value axis
-// RECORDS: error: schedule <{{.*}}>: strategy mma needs records of f16, or of bf16 without compensators, which are f16; they are bf16
+// RECORDS: error: schedule <{{.*}}>: strategy mma needs records of f16, or of bf16 without compensators, which are f16; they are f32
 
 // What tensor cores cannot do by default goes to simt, the host's kernels too.
 // SIMT: decant.kernel @step

@@ -70,7 +70,7 @@ def TileKernel : DecantPass<"decant-tile-kernel"> {
     vector, arith, math and memref; of the decant dialect only the ops of a lane are
     left: kernel, block, slice, lane, lane_reduce, lane_shift, barrier, scratch,
     return and, under strategy mma, mma, transpose, unpack_codes, pack_codes,
-    copy_async, copy_wait and fresh_lane.
+    copy_async and copy_wait.
 
     Under strategy simt a key vector becomes the `keys_per_lane` elements of the
     lane's rows, a value vector the `values_per_lane` elements of its columns. Under

@@ -25,17 +25,14 @@ int64_t alignOf(int64_t bytes) { return std::gcd(bytes, kMaxAlign); }
 } // namespace
 
 LaneTile::LaneTile(ImplicitLocOpBuilder &builder, const SlotLayout &layout,
-                   const Schedule &schedule, TargetKind target,
-                   Coordinates coordinates)
+                   const Schedule &schedule, TargetKind target)
     : b(builder), layout(layout), schedule(schedule) {
   if (target == TargetKind::Nvidia)
     scratchSpace = gpu::AddressSpaceAttr::get(builder.getContext(),
                                               gpu::AddressSpace::Workgroup);
   auto lane = [&](VectorAxis axis) -> Value {
-    auto name = AxisAttr::get(b.getContext(), axis);
-    if (coordinates == Coordinates::Fresh)
-      return FreshLaneOp::create(b, b.getIndexType(), name);
-    return LaneOp::create(b, b.getIndexType(), name);
+    return LaneOp::create(b, b.getIndexType(),
+                          AxisAttr::get(b.getContext(), axis));
   };
   keyLane = lane(VectorAxis::Key);
   valueLane = lane(VectorAxis::Value);

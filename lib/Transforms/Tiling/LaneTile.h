@@ -35,16 +35,11 @@ struct View {
   int64_t width;
 };
 
-/// Whether a lane's coordinates may be shared with the code around; see
-/// FreshLaneOp.
-enum class Coordinates { Shared, Fresh };
-
 class LaneTile {
 public:
   /// Emits the lane's coordinates at the builder's position.
   LaneTile(mlir::ImplicitLocOpBuilder &builder, const SlotLayout &layout,
-           const Schedule &schedule, TargetKind target,
-           Coordinates coordinates = Coordinates::Shared);
+           const Schedule &schedule, TargetKind target);
 
   mlir::ImplicitLocOpBuilder &b;
   const SlotLayout &layout;

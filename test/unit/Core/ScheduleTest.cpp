@@ -159,13 +159,19 @@ TEST(Schedule, TensorCoresForWindowsAndFragments) {
   EXPECT_FALSE(has(windowLayout(128, 128, E::I8, 16, fragments,
                                 {1, DecayShape::None, DecayShape::Scalar})));
   const RecordShape scalar = {1, DecayShape::Scalar, DecayShape::None};
-  for (E records : {E::BF16, E::F32}) {
-    EXPECT_FALSE(
-        has(windowLayout(128, 128, E::I8, 16, fragments, scalar, records)));
-    // A window of one token has no records.
-    EXPECT_TRUE(
-        has(windowLayout(128, 128, E::I8, 1, fragments, scalar, records)));
-  }
+  auto withRecords = [&](E records, int window) {
+    return has(
+        windowLayout(128, 128, E::I8, window, fragments, scalar, records));
+  };
+  EXPECT_FALSE(withRecords(E::F32, 16));
+  // Panels may hold bf16 where no compensators of f16 share them.
+  EXPECT_TRUE(withRecords(E::BF16, 16));
+  SlotLayout shared =
+      windowLayout(128, 128, E::BF16, 16, fragments, scalar, E::BF16);
+  shared.compensators = 4;
+  EXPECT_FALSE(has(shared));
+  // A window of one token has no records.
+  EXPECT_TRUE(withRecords(E::F32, 1));
 }
 
 // A warp owns 16, 32 or 64 values and a block has at most 8 warps.

@@ -13,6 +13,7 @@
 
 #include "MmaLayer.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace decant;
@@ -28,6 +29,20 @@ TEST_P(MmaFormats, CostWhatTheFormatCosts) {
   Layer layer = mmaLayer(spec, inOrder(2), test.record());
   const int tokens = test.window == 1 ? 12 : 2 * test.window + 1;
   expectFormatCosts(runFormat(layer, spec, tokens), spec, tokens);
+}
+
+// A fold rounds a record under its decay to bf16 once more, an error of the
+// size of the record's own rounding, which the codec has: sqrt(2) of it, and a
+// tenth for what else differs.
+TEST(MmaRecords, OfBf16CostOneMoreRounding) {
+  for (const char *rule : {"gated_delta", "kda"}) {
+    const MmaCase test{rule, "bf16", 0, 8, 64, 64};
+    const DecodeSpec spec = test.spec({"window.records=bf16"});
+    Layer layer = mmaLayer(spec, inOrder(2), test.record());
+    const FormatErrors errors = runFormat(layer, spec, 20);
+    EXPECT_LE(errors.kernel, 1.1 * std::sqrt(2.0) * errors.codec) << rule;
+    EXPECT_GE(errors.kernel, 0.7 * errors.codec) << rule;
+  }
 }
 
 // Both presets; every kind of codes, of scales and of ranks; one to eight warps
