@@ -126,6 +126,8 @@ SlotLayout windowLayout(int keyDim, int valueDim, ElementType codes,
   spec.rule = {"r", "decant.rule @r"};
   spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
   spec.state.codes = codes;
+  if (isInteger(codes))
+    spec.state.scales = {{Axis::Value, ScaleFit::AbsMax, ElementType::F32}};
   spec.window = {window, 0, records};
   return makeSlotLayout(spec, record, order);
 }
