@@ -17,8 +17,7 @@
 namespace decant {
 namespace {
 
-SlotLayout layoutOf(int keyDim, int valueDim, ElementType codes,
-                    CodeOrder order = CodeOrder::Rows) {
+DecodeSpec specOf(int keyDim, int valueDim, ElementType codes) {
   DecodeSpec spec;
   spec.name = "s";
   spec.rule = {"r", "decant.rule @r"};
@@ -26,7 +25,13 @@ SlotLayout layoutOf(int keyDim, int valueDim, ElementType codes,
   spec.state.codes = codes;
   if (isInteger(codes))
     spec.state.scales = {{Axis::Value, ScaleFit::AbsMax, ElementType::F32}};
-  return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None}, order);
+  return spec;
+}
+
+SlotLayout layoutOf(int keyDim, int valueDim, ElementType codes,
+                    CodeOrder order = CodeOrder::Rows) {
+  return makeSlotLayout(specOf(keyDim, valueDim, codes),
+                        {1, DecayShape::Scalar, DecayShape::None}, order);
 }
 
 TargetInfo target(const std::string &name) { return *lookupTarget(name); }
@@ -121,13 +126,7 @@ SlotLayout windowLayout(int keyDim, int valueDim, ElementType codes,
                         RecordShape record = {1, DecayShape::Scalar,
                                               DecayShape::None},
                         ElementType records = ElementType::F16) {
-  DecodeSpec spec;
-  spec.name = "s";
-  spec.rule = {"r", "decant.rule @r"};
-  spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
-  spec.state.codes = codes;
-  if (isInteger(codes))
-    spec.state.scales = {{Axis::Value, ScaleFit::AbsMax, ElementType::F32}};
+  DecodeSpec spec = specOf(keyDim, valueDim, codes);
   spec.window = {window, 0, records};
   return makeSlotLayout(spec, record, order);
 }
