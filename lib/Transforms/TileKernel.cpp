@@ -326,8 +326,7 @@ private:
         use.vectors = std::max<int>(use.vectors, read.getVectors().size());
       use.folds |= isa<FoldOp>(op);
     });
-    shared = allocateShared(*tile);
-    mma.emplace(*tile, entry->second, shared, use);
+    mma.emplace(*tile, entry->second, allocateShared(*tile), use);
     if (use.vectors > 0)
       mma->load();
   }
@@ -414,7 +413,6 @@ private:
   llvm::MapVector<Value, StoredHead> heads;
   std::optional<WindowStart> started;     // the window before the append
   llvm::MapVector<Value, HeldState> held; // those that stay in registers
-  Value shared;                           // memory of mma's panels
   std::optional<MmaHead> mma;
 };
 
