@@ -226,6 +226,34 @@ LogicalResult MmaOp::verify() {
     return emitOpError("multiplies ")
            << getA().getType() << " by " << getB().getType()
            << "; both must have the same element type";
+  if (cast<VectorType>(getA().getType()).getNumElements() !=
+      2 * cast<VectorType>(getB().getType()).getNumElements())
+    return emitOpError("multiplies ")
+           << getA().getType() << " by " << getB().getType()
+           << "; A has twice as many elements as B";
+  return success();
+}
+
+LogicalResult LoadTileOp::verify() {
+  auto panel = cast<MemRefType>(getPanel().getType());
+  auto result = cast<VectorType>(getResult().getType());
+  if (panel.getRank() != 2 ||
+      panel.getElementType() != result.getElementType())
+    return emitOpError("loads ")
+           << result << " from " << panel
+           << "; a panel has rows and columns of the same element type";
+  if (!getRight() && result.getNumElements() != 8)
+    return emitOpError("loads operand A as ") << result << "; it has 8 elements";
+  if (const auto rows = getRows(); rows && *rows < 1)
+    return emitOpError("has ") << *rows << " rows; at least 1 is needed";
+  return success();
+}
+
+LogicalResult PackCodesOp::verify() {
+  if (getScale() && getScale().getType() != getCodes().getType())
+    return emitOpError("scales ")
+           << getCodes().getType() << " by " << getScale().getType()
+           << "; both must be f16";
   return success();
 }
 

@@ -334,14 +334,18 @@ def Decant_LaneShiftOp : Decant_Op<"lane_shift", [TypesMatchWith<"result is as v
 def Decant_BarrierOp : Decant_Op<"barrier"> {
   let summary = "all lanes of the block wait; their writes are visible after it";
   let description = [{
+    With `warp`, those of each warp wait for one another only.
+
     ```mlir
-    decant.kernel @waits() attributes {lanes = array<i64: 8, 4>} {
+    decant.kernel @waits() attributes {lanes = array<i64: 32, 4>} {
       decant.barrier
+      decant.barrier warp
       decant.return
     }
     ```
   }];
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins UnitAttr:$warp);
+  let assemblyFormat = "(`warp` $warp^)? attr-dict";
 }
 
 def Decant_ScratchOp : Decant_Op<"scratch", [MemoryEffects<[MemAlloc]>]> {
@@ -367,13 +371,14 @@ def Decant_Halves2 : FixedVectorOfLengthAndType<[2], [F16, BF16]>;
 def Decant_Floats4 : FixedVectorOfLengthAndType<[4], [F32]>;
 
 def Decant_MmaOp : Decant_Op<"mma", [TypesMatchWith<"result is as acc", "acc", "result", "$_self">]> {
-  let summary = "a tile product of one warp: acc + A B, 16 x 8, over 16 terms";
+  let summary = "a tile product of one warp: acc + A B, 16 x 8, over 16 or 8 terms";
   let description = [{
     Lane l of a warp (thread mod 32), with g = l / 4 and t = l mod 4, holds
     A[g, 2t], A[g, 2t + 1], A[g + 8, 2t], A[g + 8, 2t + 1], then the same four of
     columns + 8; B[2t, g], B[2t + 1, g], B[2t + 8, g], B[2t + 9, g]; and of acc
     and the result [g, 2t], [g, 2t + 1], [g + 8, 2t], [g + 8, 2t + 1] (PTX ISA,
-    mma.m16n8k16). Products are exact, sums are f32 in an order of the
+    mma.m16n8k16). Over 8 terms, it holds the first halves of A and B
+    (mma.m16n8k8). Products are exact, sums are f32 in an order of the
     hardware's choice. All lanes of the warp must reach the op together.
 
     ```mlir
@@ -384,9 +389,16 @@ def Decant_MmaOp : Decant_Op<"mma", [TypesMatchWith<"result is as acc", "acc", "
     }
     ```
   }];
-  let arguments = (ins Decant_Halves8:$a, Decant_Halves4:$b, Decant_Floats4:$acc);
+  let arguments = (ins AnyTypeOf<[Decant_Halves8, Decant_Halves4]>:$a,
+                       AnyTypeOf<[Decant_Halves4, Decant_Halves2]>:$b,
+                       Decant_Floats4:$acc);
   let results = (outs Decant_Floats4:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let extraClassDeclaration = [{
+    int64_t getTerms() {
+      return 2 * ::llvm::cast<::mlir::VectorType>(getA().getType()).getNumElements();
+    }
+  }];
   let hasVerifier = 1;
 }
 
@@ -408,13 +420,53 @@ def Decant_TransposeOp : Decant_Op<"transpose", [TypesMatchWith<"result is as va
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
+def Decant_LoadTileOp : Decant_Op<"load_tile", [MemoryEffects<[MemRead]>]> {
+  let summary = "an operand of a tile product from rows of halves in scratch";
+  let description = [{
+    The lane's part of a tile whose first element is `panel[row, column]`, as mma
+    holds it. Of eight halves, operand A: A[i, j] = panel[row + i, column + j].
+    With `right`, operand B: B[k, n] = panel[row + n, column + k]; eight halves are
+    two operands, the second of the 16 columns that follow. `transposed` swaps rows
+    and columns of the panel: A[i, j] = panel[row + j, column + i] and two operands
+    B[k, n] = panel[row + k, column + n], the second of the 8 columns that follow.
+    Of four halves, A and both transposed B are over 8 terms.
+    With `rows`, those of the panel from `rows` on are its row `rows` - 1. `lane` is
+    the thread mod 32. All lanes of the warp must reach the op together; rows start at multiples
+    of 16 bytes.
+
+    ```mlir
+    !panel = memref<16x40xf16>
+    decant.kernel @operand() attributes {lanes = array<i64: 32, 1>} {
+      %zero = arith.constant 0 : index
+      %lane = decant.lane <key>
+      %panel = decant.scratch : !panel
+      %a = decant.load_tile %panel[%zero, %zero] lane %lane : !panel -> vector<8xf16>
+      %b = decant.load_tile %panel[%zero, %zero] lane %lane right transposed
+          : !panel -> vector<4xf16>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$panel, Index:$row, Index:$column, Index:$lane,
+                       UnitAttr:$right, UnitAttr:$transposed,
+                       OptionalAttr<I64Attr>:$rows);
+  let results = (outs AnyTypeOf<[Decant_Halves8, Decant_Halves4]>:$result);
+  let assemblyFormat = [{
+    $panel `[` $row `,` $column `]` `lane` $lane (`right` $right^)?
+    (`transposed` $transposed^)? (`rows` $rows^)? attr-dict
+    `:` type($panel) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Decant_UnpackCodesOp : Decant_Op<"unpack_codes", [Pure]> {
   let summary = "a lane's eight packed integer codes of one tile as f16, exactly";
   let description = [{
     `packed` holds eight codes of 8, 4 or 2 bits as unsigned numbers u = code +
     2^(bits - 1), in the order of CodeOrder::Fragments (Core/SlotLayout.h): code e
     is byte e of 8; of 4 and 2 bits, field e / 2 + 4 (e mod 2) counted from the
-    lowest bits.
+    lowest bits. With `biased`, 1024 + u in place of the code, which costs a GPU
+    less.
 
     ```mlir
     decant.kernel @widens(%x: vector<4xi8>) attributes {lanes = array<i64: 32, 1>} {
@@ -423,9 +475,9 @@ def Decant_UnpackCodesOp : Decant_Op<"unpack_codes", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Decant_CodeBytes:$packed);
+  let arguments = (ins Decant_CodeBytes:$packed, UnitAttr:$biased);
   let results = (outs FixedVectorOfLengthAndType<[8], [F16]>:$result);
-  let assemblyFormat = "$packed attr-dict `:` type($packed) `->` type($result)";
+  let assemblyFormat = "$packed (`biased` $biased^)? attr-dict `:` type($packed) `->` type($result)";
   let extraClassDeclaration = [{
     int64_t getBits() {
       return ::llvm::cast<::mlir::VectorType>(getPacked().getType()).getNumElements();
@@ -436,8 +488,9 @@ def Decant_UnpackCodesOp : Decant_Op<"unpack_codes", [Pure]> {
 def Decant_PackCodesOp : Decant_Op<"pack_codes", [Pure]> {
   let summary = "eight numbers of one tile as a lane's packed codes";
   let description = [{
-    The inverse of unpack_codes, after rounding to whole numbers, ties to even.
-    Rounded codes must lie within +-(2^(bits - 1) - 1).
+    The inverse of unpack_codes, after rounding to whole numbers, ties to even;
+    with `scale`, of the products. Rounded codes must lie within
+    +-(2^(bits - 1) - 1).
 
     ```mlir
     decant.kernel @narrows(%x: vector<8xf32>) attributes {lanes = array<i64: 32, 1>} {
@@ -446,9 +499,14 @@ def Decant_PackCodesOp : Decant_Op<"pack_codes", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins FixedVectorOfLengthAndType<[8], [F32]>:$codes);
+  let arguments = (ins FixedVectorOfLengthAndType<[8], [F32, F16]>:$codes,
+                       Optional<FixedVectorOfLengthAndType<[8], [F16]>>:$scale);
   let results = (outs Decant_CodeBytes:$result);
-  let assemblyFormat = "$codes attr-dict `:` type($codes) `->` type($result)";
+  let assemblyFormat = [{
+    $codes (`scale` $scale^ `:` type($scale))? attr-dict `:` type($codes) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getBits() {
       return ::llvm::cast<::mlir::VectorType>(getResult().getType()).getNumElements();

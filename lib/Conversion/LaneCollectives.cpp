@@ -153,12 +153,13 @@ void decant::storeMmaOperands(const MmaMemory &memory, Value a, Value b,
   const Fragment at = fragmentOf(lane, builder);
   a = widen(a, builder);
   b = widen(b, builder);
-  for (int64_t e = 0; e < 8; ++e)
+  const int64_t halves = cast<VectorType>(b.getType()).getNumElements();
+  for (int64_t e = 0; e < 2 * halves; ++e)
     storeElement(a, e, memory.a,
                  {at.warp, plus(builder, at.group, e / 2 % 2 * 8),
                   plus(builder, at.pair, e / 4 * 8 + e % 2)},
                  builder);
-  for (int64_t e = 0; e < 4; ++e)
+  for (int64_t e = 0; e < halves; ++e)
     storeElement(b, e, memory.b,
                  {at.warp, plus(builder, at.pair, e / 2 * 8 + e % 2), at.group},
                  builder);
@@ -169,7 +170,8 @@ void decant::storeMmaOperands(const MmaMemory &memory, Value a, Value b,
                  builder);
 }
 
-void decant::multiplyTiles(const MmaMemory &memory, ImplicitLocOpBuilder &b) {
+void decant::multiplyTiles(const MmaMemory &memory, int64_t count,
+                           ImplicitLocOpBuilder &b) {
   const int64_t warps = cast<MemRefType>(memory.acc.getType()).getDimSize(0);
   auto row = VectorType::get({8}, b.getF32Type());
   Value zero = index(b, 0);
@@ -177,7 +179,7 @@ void decant::multiplyTiles(const MmaMemory &memory, ImplicitLocOpBuilder &b) {
     forRange(b, 0, 16, 1, [&](Value i) {
       const Value at[] = {warp, i, zero};
       Value acc = vector::LoadOp::create(b, row, memory.acc, at);
-      auto terms = scf::ForOp::create(b, zero, index(b, 16), index(b, 1), acc);
+      auto terms = scf::ForOp::create(b, zero, index(b, count), index(b, 1), acc);
       {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(terms.getBody());

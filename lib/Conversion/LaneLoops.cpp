@@ -105,7 +105,7 @@ private:
       Value x = resolve(mma.getA()), y = resolve(mma.getB());
       storeMmaOperands(memory, x, y, resolve(mma.getAcc()), lane, b);
     });
-    multiplyTiles(memory, b);
+    multiplyTiles(memory, mma.getTerms(), b);
     buffers->giveBack(memory.a);
     buffers->giveBack(memory.b);
     loads[mma.getResult()] = [this, acc = memory.acc] {

@@ -34,7 +34,8 @@ Value constant(ImplicitLocOpBuilder &b, VectorType type,
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, elements));
 }
 
-Value unpackCodes(Value packed, int64_t bits, ImplicitLocOpBuilder &b) {
+Value unpackCodes(Value packed, int64_t bits, bool biased,
+                  ImplicitLocOpBuilder &b) {
   SmallVector<int64_t> bytes, shifts;
   for (int64_t e = 0; e < kCodes; ++e) {
     const int64_t bit = fieldOf(e, bits) * bits;
@@ -47,13 +48,23 @@ Value unpackCodes(Value packed, int64_t bits, ImplicitLocOpBuilder &b) {
   x = arith::ShRUIOp::create(b, x, constant(b, codes, shifts));
   x = arith::AndIOp::create(b, x, constant(b, codes, {(1 << bits) - 1}));
   x = arith::ExtUIOp::create(b, wide, x);
-  x = arith::SubIOp::create(b, x, constant(b, wide, {1 << (bits - 1)}));
+  x = arith::AddIOp::create(
+      b, x, constant(b, wide, {biased ? 1024 : -(1 << (bits - 1))}));
   // By way of f32, which hosts without f16 arithmetic convert to.
   x = arith::SIToFPOp::create(b, codes.clone(b.getF32Type()), x);
   return arith::TruncFOp::create(b, codes.clone(b.getF16Type()), x);
 }
 
-Value packCodes(Value values, int64_t bits, ImplicitLocOpBuilder &b) {
+Value packCodes(Value values, Value scale, int64_t bits,
+                ImplicitLocOpBuilder &b) {
+  // Products of f16 are exact in f32: they are rounded once.
+  auto widen = [&](Value x) -> Value {
+    auto type = VectorType::get({kCodes}, b.getF32Type());
+    return x.getType() == type ? x : arith::ExtFOp::create(b, type, x);
+  };
+  values = widen(values);
+  if (scale)
+    values = arith::MulFOp::create(b, values, widen(scale));
   auto codes = VectorType::get({kCodes}, b.getI8Type());
   auto wide = codes.clone(b.getI32Type());
   // Adding and subtracting 1.5 * 2^23 rounds to whole numbers, ties to even.
@@ -78,6 +89,45 @@ Value packCodes(Value values, int64_t bits, ImplicitLocOpBuilder &b) {
     result = result ? arith::OrIOp::create(b, result, part) : part;
   }
   return result;
+}
+
+/// Lane 4 g + t holds pairs of elements: see LoadTileOp.
+void loadTile(LoadTileOp load, ImplicitLocOpBuilder &b, IRMapping &mapping) {
+  auto type = cast<VectorType>(load.getType());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  auto plus = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  Value panel = mapping.lookup(load.getPanel());
+  Value lane = mapping.lookup(load.getLane());
+  Value row = mapping.lookup(load.getRow());
+  Value column = mapping.lookup(load.getColumn());
+  Value g = arith::DivUIOp::create(b, lane, constant(4));
+  Value t = arith::RemUIOp::create(b, lane, constant(4));
+  Value pair = arith::MulIOp::create(b, t, constant(2));
+  SmallVector<Value> elements;
+  for (int64_t e = 0; e < type.getNumElements(); ++e) {
+    const int64_t part = e / 2;
+    // Two blocks of 8 along g and, over 16 terms, along the pairs.
+    const bool blocks = !load.getRight() || load.getTransposed();
+    const bool pairsFirst =
+        load.getRight() && type.getNumElements() == 8;
+    const int64_t groupBlock = !blocks ? 0 : pairsFirst ? part / 2 : part % 2;
+    const int64_t pairBlock = !blocks ? part : pairsFirst ? part % 2 : part / 2;
+    Value inGroup = plus(g, constant(8 * groupBlock));
+    Value inPair = plus(pair, constant(8 * pairBlock + e % 2));
+    if (load.getTransposed())
+      std::swap(inGroup, inPair);
+    Value at = plus(row, inGroup);
+    if (load.getRows())
+      at = arith::MinUIOp::create(b, at, constant(*load.getRows() - 1));
+    elements.push_back(memref::LoadOp::create(
+        b, panel, ValueRange{at, plus(column, inPair)}));
+  }
+  mapping.map(load.getResult(),
+              vector::FromElementsOp::create(b, type, elements));
 }
 
 void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
@@ -122,12 +172,17 @@ bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
   if (auto unpack = dyn_cast<UnpackCodesOp>(op))
     mapping.map(
         unpack.getResult(),
-        unpackCodes(mapping.lookup(unpack.getPacked()), unpack.getBits(), b));
+        unpackCodes(mapping.lookup(unpack.getPacked()), unpack.getBits(),
+                    unpack.getBiased(), b));
   else if (auto pack = dyn_cast<PackCodesOp>(op))
     mapping.map(pack.getResult(),
-                packCodes(mapping.lookup(pack.getCodes()), pack.getBits(), b));
+                packCodes(mapping.lookup(pack.getCodes()),
+                          pack.getScale() ? mapping.lookup(pack.getScale()) : Value(),
+                          pack.getBits(), b));
   else if (auto copy = dyn_cast<CopyAsyncOp>(op))
     copy16Bytes(copy, b, mapping);
+  else if (auto load = dyn_cast<LoadTileOp>(op))
+    loadTile(load, b, mapping);
   else
     return isa<CopyWaitOp>(op); // the copy was done at once
   return true;

@@ -46,7 +46,8 @@ void storeMmaOperands(const MmaMemory &memory, mlir::Value a, mlir::Value b,
                       mlir::Value acc, mlir::Value lane,
                       mlir::ImplicitLocOpBuilder &builder);
 /// acc += a b, from the first term to the last.
-void multiplyTiles(const MmaMemory &memory, mlir::ImplicitLocOpBuilder &b);
+void multiplyTiles(const MmaMemory &memory, int64_t count,
+                   mlir::ImplicitLocOpBuilder &b);
 mlir::Value loadMmaResult(mlir::Value acc, mlir::Value lane,
                           mlir::ImplicitLocOpBuilder &b);
 

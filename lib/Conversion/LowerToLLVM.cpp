@@ -8,6 +8,7 @@
 
 #include "LowerToLLVM.h"
 
+#include "ApproximateMath.h"
 #include "ExpandMath.h"
 #include "KernelPointers.h"
 
@@ -58,12 +59,14 @@ struct ExpandForLLVMPass : PassWrapper<ExpandForLLVMPass, OperationPass<>> {
 
   StringRef getArgument() const override { return "decant-expand-for-llvm"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, ub::UBDialect,
-                    vector::VectorDialect>();
+    registry.insert<LLVM::LLVMDialect, arith::ArithDialect, math::MathDialect,
+                    ub::UBDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateExpandMathPatterns(patterns);
+    if (kind == TargetKind::Nvidia)
+      populateApproximateMathPatterns(patterns);
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     // x86-64 without AVX512-BF16 has no conversion to bf16 but a library call,
     // and with it one that flushes small numbers to zero.
@@ -98,7 +101,8 @@ private:
   static bool mayExpand(Operation *op) {
     return isa<math::MathDialect, vector::VectorDialect>(op->getDialect()) ||
            isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp,
-               arith::ExtFOp, arith::TruncFOp>(op);
+               arith::ExtFOp, arith::TruncFOp>(op) ||
+           mayBeApproximated(op);
   }
 
   TargetKind kind;

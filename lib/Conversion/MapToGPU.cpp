@@ -153,8 +153,12 @@ private:
       mapping.map(lane.getResult(), lane.getAxis().getAxis() == grid.innerAxis
                                         ? reductionPlace.innerLane
                                         : reductionPlace.outerLane);
-    } else if (isa<BarrierOp>(op)) {
-      gpu::BarrierOp::create(b);
+    } else if (auto barrier = dyn_cast<BarrierOp>(op)) {
+      if (barrier.getWarp())
+        NVVM::SyncWarpOp::create(
+            b, arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
+      else
+        gpu::BarrierOp::create(b);
     } else if (auto scratch = dyn_cast<ScratchOp>(op)) {
       mapping.map(scratch.getResult(),
                   view(cast<MemRefType>(scratch.getType()), plan.offsets[op]));

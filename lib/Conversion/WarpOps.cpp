@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -46,11 +47,13 @@ public:
         b.getContext(), SmallVector<Type>(4, b.getF32Type()));
     const NVVM::MMATypes type =
         half.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    const int64_t terms =
+        2 * cast<VectorType>(left.getType()).getNumElements();
     const NVVM::MMALayout row = NVVM::MMALayout::row,
                           col = NVVM::MMALayout::col;
     auto product = NVVM::MmaOp::create(
         b, result, operand(left), operand(right), sums,
-        ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+        ArrayRef<int64_t>{16, 8, terms}, std::nullopt, std::nullopt,
         std::array<NVVM::MMATypes, 2>{type, type},
         std::array<NVVM::MMALayout, 2>{row, col});
     SmallVector<Value> elements;
@@ -70,6 +73,68 @@ public:
         LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
         ArrayAttr());
     return fromWords({assembly.getRes()}, pair.getType());
+  }
+
+  /// ldmatrix: lane 8 m + i brings the address of row i of the m-th 8 x 8
+  /// matrix.
+  Value loadTile(LoadTileOp op, Value panel, Value row, Value column,
+                 Value lane) {
+    auto type = cast<VectorType>(op.getType());
+    const int64_t matrices = type.getNumElements() / 2;
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
+    auto bit = [&](int64_t n) -> Value { // 8 where bit n of the lane is set
+      Value moved = n > 3 ? arith::ShRUIOp::create(b, lane, constant(n - 3))
+                          : lane;
+      return arith::AndIOp::create(b, moved, constant(8));
+    };
+    Value inRow = arith::AndIOp::create(b, lane, constant(7));
+    Value inColumn = constant(0);
+    if (!op.getRight() || op.getTransposed()) {
+      // Matrices go down the panel's rows first, or along its columns; over 8
+      // terms, there are two that differ in the other direction.
+      const bool rowsFirst = op.getRight() == op.getTransposed();
+      Value downRows, alongColumns = constant(0);
+      if (matrices == 4) {
+        downRows = bit(rowsFirst ? 3 : 4);
+        alongColumns = bit(rowsFirst ? 4 : 3);
+      } else {
+        (op.getTransposed() ? alongColumns : downRows) = bit(3);
+      }
+      if (downRows)
+        inRow = arith::AddIOp::create(b, inRow, downRows);
+      inColumn = alongColumns;
+    } else {
+      inColumn = arith::AndIOp::create(b, lane, constant(8 * (matrices - 1)));
+    }
+    auto panelType = cast<MemRefType>(panel.getType());
+    Value width = constant(panelType.getDimSize(1));
+    Value ofTile = column;
+    if (op.getRows())
+      inRow = arith::MinUIOp::create(b, arith::AddIOp::create(b, row, inRow),
+                                     constant(*op.getRows() - 1));
+    else
+      ofTile = arith::AddIOp::create(b, arith::MulIOp::create(b, row, width),
+                                     column);
+    Value ofLane = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, inRow, width), inColumn);
+    Value address = pointerTo(panel, ofLane, ofTile, kSharedSpace);
+    SmallVector<Type> words(matrices, b.getI32Type());
+    Type result = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    Value loaded = NVVM::LdMatrixOp::create(
+        b, result, address, b.getI32IntegerAttr(matrices),
+        NVVM::MMALayoutAttr::get(b.getContext(), op.getTransposed()
+                                                     ? NVVM::MMALayout::col
+                                                     : NVVM::MMALayout::row),
+        shape,
+        NVVM::LdStMatrixEltTypeAttr::get(b.getContext(),
+                                         NVVM::LdStMatrixEltType::B16));
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < matrices; ++i)
+      parts.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+    return fromWords(parts, type);
   }
 
   /// A code u < 2^bits under the exponent of 1024 is the f16 number 1024 + u;
@@ -93,6 +158,8 @@ public:
     }
     auto type = VectorType::get({8}, b.getF16Type());
     Value biased = fromWords(words, type);
+    if (op.getBiased())
+      return biased;
     Value bias = arith::ConstantOp::create(
         b, DenseElementsAttr::get(
                type,
@@ -100,8 +167,14 @@ public:
     return arith::SubFOp::create(b, biased, bias);
   }
 
+  Value pack(PackCodesOp op, Value codes, Value scale) {
+    return cast<VectorType>(codes.getType()).getElementType().isF16()
+               ? packHalves(op, codes, scale)
+               : packFloats(op, codes);
+  }
+
   /// x + 1.5 * 2^23 + 2^(bits - 1) holds the unsigned code in its lowest bits.
-  Value pack(PackCodesOp op, Value codes) {
+  Value packFloats(PackCodesOp op, Value codes) {
     const int64_t bits = op.getBits();
     auto type = cast<VectorType>(codes.getType());
     Value magic = arith::ConstantOp::create(
@@ -123,17 +196,44 @@ public:
     }
     const uint32_t mask = (1u << bits) - 1;
     Value fields;
-    for (int e = 0; e < 8; ++e) {
-      Value field = arith::AndIOp::create(b, low[e], word(mask));
-      const int at = (e / 2 + 4 * (e % 2)) * bits;
-      if (at > 0)
-        field = arith::ShLIOp::create(b, field, word(at));
-      fields =
-          fields ? arith::OrIOp::create(b, fields, field).getResult() : field;
-    }
+    for (int e = 0; e < 8; ++e)
+      fields = orInto(fields, arith::AndIOp::create(b, low[e], word(mask)),
+                      (e / 2 + 4 * (e % 2)) * bits);
     if (bits == 4)
       return fromWords({fields}, op.getType());
     Value half = arith::TruncIOp::create(b, b.getI16Type(), fields);
+    return LLVM::BitcastOp::create(b, op.getType(), half);
+  }
+
+  /// x scale + 1024 + 2^(bits - 1), rounded once, is 1024 + u.
+  Value packHalves(PackCodesOp op, Value codes, Value scale) {
+    const int64_t bits = op.getBits();
+    auto type = cast<VectorType>(codes.getType());
+    auto splat = [&](double value) -> Value {
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(type,
+                                    b.getF16FloatAttr(value).getValue()));
+    };
+    Value shifted =
+        math::FmaOp::create(b, codes, scale ? scale : splat(1),
+                            splat(1024.0 + double(1 << (bits - 1))));
+    const SmallVector<Value> pairs = wordsOf(shifted);
+    if (bits == 8)
+      return fromWords({permute(pairs[0], pairs[1], 0x6420),
+                        permute(pairs[2], pairs[3], 0x6420)},
+                       op.getType());
+    // The codes of a pair of keys are 16 bits apart, and so are their fields of
+    // 4 bits; those of 2 bits are 8 apart.
+    const uint32_t mask = (1u << bits) - 1;
+    Value fields;
+    for (auto [i, pair] : llvm::enumerate(pairs))
+      fields = orInto(fields,
+                      arith::AndIOp::create(b, pair, word(mask | mask << 16)),
+                      i * bits);
+    if (bits == 4)
+      return fromWords({fields}, op.getType());
+    Value half = arith::TruncIOp::create(
+        b, b.getI16Type(), permute(fields, word(0), 0x4420));
     return LLVM::BitcastOp::create(b, op.getType(), half);
   }
 
@@ -156,6 +256,13 @@ public:
 private:
   Value word(uint32_t value) {
     return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
+  }
+
+  /// sum | part << at; null: nothing yet.
+  Value orInto(Value sum, Value part, int64_t at) {
+    if (at > 0)
+      part = arith::ShLIOp::create(b, part, word(at));
+    return sum ? arith::OrIOp::create(b, sum, part).getResult() : part;
   }
 
   Value shiftRight(Value value, int bits) {
@@ -213,11 +320,20 @@ private:
       offset = arith::AddIOp::create(
           b, arith::MulIOp::create(b, offset, extent), index);
     }
+    return pointerTo(memref, offset, {}, space);
+  }
+
+  /// The address of element `first` + `second`, summed in this order, so that
+  /// what several addresses share comes first.
+  Value pointerTo(Value memref, Value first, Value second, unsigned space) {
+    auto type = cast<MemRefType>(memref.getType());
     Value size =
         arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
-    Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
-    Value address =
-        arith::AddIOp::create(b, base, arith::MulIOp::create(b, offset, size));
+    Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+    for (Value offset : {first, second})
+      if (offset)
+        address = arith::AddIOp::create(
+            b, address, arith::MulIOp::create(b, offset, size));
     Value number = arith::IndexCastOp::create(b, b.getI64Type(), address);
     return LLVM::IntToPtrOp::create(
         b, LLVM::LLVMPointerType::get(b.getContext(), space), number);
@@ -245,11 +361,18 @@ bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
   else if (auto transpose = dyn_cast<TransposeOp>(op))
     mapping.map(transpose.getResult(),
                 emit.transpose(operand(transpose.getValue())));
+  else if (auto load = dyn_cast<LoadTileOp>(op))
+    mapping.map(load.getResult(),
+                emit.loadTile(load, operand(load.getPanel()),
+                              operand(load.getRow()), operand(load.getColumn()),
+                              operand(load.getLane())));
   else if (auto unpack = dyn_cast<UnpackCodesOp>(op))
     mapping.map(unpack.getResult(),
                 emit.unpack(unpack, operand(unpack.getPacked())));
   else if (auto pack = dyn_cast<PackCodesOp>(op))
-    mapping.map(pack.getResult(), emit.pack(pack, operand(pack.getCodes())));
+    mapping.map(pack.getResult(),
+                emit.pack(pack, operand(pack.getCodes()),
+                          pack.getScale() ? operand(pack.getScale()) : Value()));
   else if (auto copy = dyn_cast<CopyAsyncOp>(op))
     emit.copy(copy, operand(copy.getSource()),
               operands(copy.getSourceIndices()), operand(copy.getTarget()),

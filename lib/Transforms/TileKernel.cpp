@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Conversion/ApproximateMath.h"
 #include "Tiling/HeldState.h"
 #include "Tiling/JoinReductions.h"
 #include "Tiling/MmaHead.h"
@@ -61,6 +62,10 @@ public:
     tile = &lane;
     if (failed(tileBlock(from)))
       return failure();
+    // Sums of tensor cores have no order that other targets repeat: no bits of
+    // such a kernel are theirs anyway.
+    if (schedule.strategy == Strategy::Mma)
+      allowApproximations(kernel);
     // Sums over the lanes of the other axis cross warps.
     if (schedule.lanes == LaneOrder::ValueFirst)
       joinReductions(kernel, VectorAxis::Key);
@@ -70,9 +75,12 @@ public:
 
 private:
   LogicalResult tileBlock(Block &block) {
-    for (Operation &op : block)
+    for (Operation &op : block) {
+      if (op.hasTrait<OpTrait::IsTerminator>())
+        foldLast();
       if (failed(tileOp(&op)))
         return failure();
+    }
     return success();
   }
 
@@ -176,6 +184,7 @@ private:
       for (Operation &op : from.front().without_terminator())
         if (failed(tileOp(&op)))
           return failure();
+      foldLast();
       return success();
     };
     if (failed(tileRegion(branch.getThenRegion(), copy.getThenRegion())))
@@ -349,12 +358,26 @@ private:
     Value full = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
                                        tile->add(started->fill, tile->index(1)),
                                        tile->index(layout.window));
+    if (mma) {
+      last = {&head, full};
+      return;
+    }
     tile->ifTrue(full, [&] {
       tile->barrier(); // the token's records are there
-      if (!mma)
-        return tileFold(*tile, head, {});
-      callFold(head);
+      tileFold(*tile, head, {});
     });
+  }
+
+  /// A fold that make_room asked for is the last thing a lane does: what it
+  /// would need afterwards would take registers from the fold.
+  void foldLast() {
+    if (!last.head)
+      return;
+    tile->ifTrue(last.full, [&] {
+      tile->barrier(); // the token's records are there
+      callFold(*last.head);
+    });
+    last = {};
   }
 
   /// The step folds rarely, @commit does nothing else: one function for both is
@@ -387,6 +410,7 @@ private:
     fold.load();
     fold.fold({});
     ReturnOp::create(b, ValueRange{});
+    allowApproximations(function);
   }
 
   /// Words of the header: version, fill, tokens. All heads count alike, so head
@@ -398,7 +422,7 @@ private:
       tile->onFirstLane([&] {
         head(touch.getSlot())
             .copyCursor(*tile, lookup(touch.getPool()),
-                        lookup(touch.getHeader()));
+                        lookup(touch.getHeader()), last.full);
       });
     });
   }
@@ -414,6 +438,10 @@ private:
   std::optional<WindowStart> started;     // the window before the append
   llvm::MapVector<Value, HeldState> held; // those that stay in registers
   std::optional<MmaHead> mma;
+  struct {
+    const StoredHead *head = nullptr;
+    Value full; // whether the window is
+  } last;       // fold
 };
 
 struct TileKernelPass : public decant::impl::TileKernelBase<TileKernelPass> {

@@ -227,6 +227,7 @@ View LaneTile::scratch(int64_t count, int64_t width) {
 }
 
 void LaneTile::barrier() { BarrierOp::create(b); }
+void LaneTile::warpBarrier() { BarrierOp::create(b, /*warp=*/true); }
 
 Value LaneTile::widen(Value x) {
   Type element = getElementTypeOrSelf(x.getType());

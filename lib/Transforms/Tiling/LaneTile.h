@@ -96,6 +96,7 @@ public:
   View scratch(int64_t count, int64_t width);
   mlir::Attribute scratchMemory() const { return scratchSpace; }
   void barrier();
+  void warpBarrier();
 
   /// `width` elements of row `row` from column `column`, as f32.
   mlir::Value load(const View &view, mlir::Value row, mlir::Value column,

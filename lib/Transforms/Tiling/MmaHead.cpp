@@ -16,7 +16,7 @@ namespace {
 /// Chunks of codes that a lane keeps in flight: 16 of 16 bytes are 64
 /// registers.
 constexpr int kMaxChunksInFlight = 16;
-/// Records that are added together; panels have zero rows up to a multiple.
+/// Records of a panel, up to a multiple; the rest of the rows are zero.
 constexpr int kRecordsPerRound = 4;
 constexpr int kHalvesPerCopy = 8; // 16 bytes
 
@@ -36,31 +36,26 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
   records = roundUp(layout.window > 1 ? layout.window * perToken : 3 * perToken,
                     kRecordsPerRound);
   const int compensators = layout.compensators;
-  readRows = roundUp(records + compensators, kTile);
-  allRows = use.folds ? roundUp(records + 2 * compensators, kTile) : readRows;
+  readRows = records + compensators;
+  // Products over terms take 8 or 16 of them; a read of window 1 comes before
+  // the step's own terms are there.
+  firstRead = layout.window == 1 ? records : 0;
+  readEnd = firstRead + roundUp(readRows - firstRead, 8);
+  allRows = readEnd;
+  if (use.folds)
+    allRows = std::max(allRows, roundUp(readRows + compensators, 8));
   codes = warp.codeBytes(head.pool, head.offset);
 
-  // A fold turns the panels round, to [dim, terms].
-  auto panel = [&](int dim) {
-    const int pad = 8;
-    const int64_t mark = arena.mark();
-    if (use.folds)
-      arena.take(termType, dim, allRows + pad);
-    const int64_t turned = arena.mark();
-    arena.reset(mark);
-    View view = arena.take(termType, allRows, dim + pad);
-    arena.reset(std::max(arena.mark(), turned));
-    return view;
-  };
-  termKeys = panel(layout.paddedKey);
-  termValues = panel(layout.paddedValue);
+  const int pad = 8;
+  termKeys = arena.take(termType, allRows, layout.paddedKey + pad);
+  termValues = arena.take(termType, allRows, layout.paddedValue + pad);
   if (layout.record.keyDecay == DecayShape::Vector) {
     totalDecay = arena.take(ElementType::F32, 1, layout.paddedKey);
     if (layout.window > 1)
       decayPanel = arena.take(layout.recordKeyDecay.type, layout.window,
                               layout.paddedKey);
   }
-  weights = arena.take(ElementType::F32, 1, allRows);
+  weights = arena.take(ElementType::F32, 1, roundUp(allRows, kTile));
   workspace = arena.mark();
 }
 
@@ -83,6 +78,7 @@ void MmaHead::load() {
     now.valueScale =
         t.loadAlong(VectorAxis::Value, head.valueScale, t.index(0));
   copyCompensators();
+  zeroRows(readRows, readEnd);
   // What depends on the fill waits for it.
   now.window = head.start(t, raw);
   copyRecords(t.mul(now.window.fill, t.index(layout.record.writes)));
@@ -95,6 +91,24 @@ void MmaHead::copyCompensators() {
     return;
   copyRows(termKeys, records, head.compKeys, compensators, {});
   copyRows(termValues, records, head.compValues, compensators, {});
+}
+
+/// Rows first .. end - 1 of both panels.
+void MmaHead::zeroRows(int first, int end) {
+  for (const View *panel : {&termKeys, &termValues}) {
+    const int64_t perRow =
+        (panel == &termKeys ? layout.paddedKey : layout.paddedValue) /
+        kHalvesPerCopy;
+    warp.forElements((end - first) * perRow, [&](Value part, Value inside) {
+      Value row = arith::DivUIOp::create(t.b, part, t.index(perRow));
+      Value column = t.mul(arith::RemUIOp::create(t.b, part, t.index(perRow)),
+                           t.index(kHalvesPerCopy));
+      t.ifTrue(inside, [&] {
+        t.store(*panel, t.add(row, t.index(first)), column,
+                t.zeros(t.vectorOf(int64_t(kHalvesPerCopy))));
+      });
+    });
+  }
 }
 
 void MmaHead::copyRecords(Value validRecords) {
@@ -243,50 +257,113 @@ void MmaHead::weighTerms(Value keyDecay, Value fill) {
 
 //===--- the read ---------------------------------------------------------===//
 
-void MmaHead::scoreTerms(const View &scores, const View &terms, int dimTiles,
-                         const View &columns, int count, int rows) {
-  const int tiles = rows / kTile;
-  for (int round = 0; round * warp.warps < tiles; ++round) {
-    // Warps without a tile of their own repeat the last one.
-    Value tile = t.add(t.valueLane, t.index(round * warp.warps));
-    if ((round + 1) * warp.warps > tiles)
-      tile = arith::MinUIOp::create(t.b, tile, t.index(tiles - 1));
-    Value row = t.mul(tile, t.index(kTile));
-    Value sum = warp.zeroSum();
-    for (int k = 0; k < dimTiles; ++k) {
-      Value column = t.index(k * kTile);
-      sum = warp.mma(warp.left(terms, row, column),
-                     warp.rightOfFirst(columns, 2 * count, column), sum);
-    }
-    // A lane has high part and rest of one column, for two terms.
-    Value which = arith::DivUIOp::create(t.b, warp.pair, t.index(2));
-    t.ifTrue(warp.less(which, t.index(count)), [&] {
-      for (int half = 0; half < 2; ++half) {
-        Value term = t.add(t.add(row, warp.group), t.index(8 * half));
-        Value score =
-            t.add(t.element(sum, 2 * half), t.element(sum, 2 * half + 1));
-        Value weight = t.loadScalar(weights, t.index(0), term);
-        t.storeScalar(scores, term, which, t.mul(score, weight));
+MmaHead::Scores MmaHead::scoreTerms(const View &terms, int dimTiles,
+                                    const View &columns, int count,
+                                    Columns kind) {
+  Scores result;
+  result.firstRow = kind == Columns::Parts ? firstRead : 0;
+  result.endRow = kind == Columns::Parts ? readEnd : roundUp(readRows, 8);
+  // Every warp forms all scores: they stay in its registers.
+  const bool parts = kind == Columns::Parts;
+  SmallVector<Value> scores;
+  SmallVector<Value> sums(
+      llvm::divideCeil(result.endRow - result.firstRow, kTile),
+      warp.zeroSum());
+  for (int k = 0; k < dimTiles; k += 2) {
+    const SmallVector<Value> right =
+        warp.rightOfFirst(columns, parts ? 2 * count : count,
+                          t.index(k * kTile), std::min(2, dimTiles - k));
+    for (auto [n, operand] : llvm::enumerate(right))
+      for (auto [i, sum] : llvm::enumerate(sums)) {
+        Value row = t.index(result.firstRow + i * kTile);
+        sum = warp.mma(
+            warp.left(terms, allRows, row, t.index((k + n) * kTile)), operand,
+            sum);
       }
-    });
   }
+  Value largest;
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    const int row = result.firstRow + i * kTile;
+    // A lane has two columns, or the parts of one, for two terms.
+    for (int half = 0; half < 2 && row + 8 * half < result.endRow; ++half) {
+      Value term = t.add(warp.group, t.index(row + 8 * half));
+      Value score = warp.slice(sum, 2 * half, 2);
+      if (parts)
+        score = t.mul(t.add(t.element(score, 0), t.element(score, 1)),
+                      t.loadScalar(weights, t.index(0), term));
+      Value size = math::AbsFOp::create(t.b, score);
+      largest = largest ? arith::MaxNumFOp::create(t.b, largest, size) : size;
+      scores.push_back(score);
+    }
+  }
+  largest = warp.reduceLanes(ReduceKind::Max, largest, 4, 32);
+  Value inverse;
+  if (parts) {
+    const WarpTile::PowerOfTwo power = warp.powerOfTwo(largest);
+    result.factor = power.factor;
+    inverse = power.inverse;
+  } else {
+    SmallVector<Value> factors, inverses;
+    for (int j = 0; j < 2; ++j) {
+      const WarpTile::PowerOfTwo power =
+          warp.powerOfTwo(t.element(largest, j));
+      factors.push_back(power.factor);
+      inverses.push_back(power.inverse);
+    }
+    const VectorType two = t.vectorOf(int64_t(2));
+    result.factor = vector::FromElementsOp::create(t.b, two, factors);
+    inverse = vector::FromElementsOp::create(t.b, two, inverses);
+  }
+  auto type = VectorType::get({2}, toType(t.b.getContext(), termType));
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value scaled = t.mul(score, inverse);
+    if (parts) {
+      auto [high, rest] = warp.split(scaled, termType);
+      scaled =
+          vector::FromElementsOp::create(t.b, type, ValueRange{high, rest});
+    } else {
+      scaled = warp.halves(scaled, termType);
+    }
+    Value turned = TransposeOp::create(t.b, type, scaled);
+    if (i % 2 == 0)
+      result.operands.push_back(turned);
+    else
+      result.operands.back() = warp.join(result.operands.back(), turned);
+  }
+  return result;
+}
+
+Value MmaHead::sumTerms(const Scores &scores, const View &terms,
+                        Value firstElement) {
+  Value sum = warp.zeroSum();
+  for (auto [i, operand] : llvm::enumerate(scores.operands)) {
+    const int row = scores.firstRow + i * kTile;
+    Value left = warp.leftTransposed(
+        terms, std::min(kTile, scores.endRow - row), t.index(row),
+        firstElement);
+    sum = warp.mma(left, operand, sum);
+  }
+  return sum;
 }
 
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
   SmallVector<Value> sums(tiles, warp.zeroSum());
-  auto addChunk = [&](Value chunk, Value firstKey, Value &sum) {
-    for (int n = 0; n < warp.tilesPerChunk; ++n) {
-      Value column = t.add(firstKey, t.index(n * kTile));
-      sum = warp.mma(warp.tileOf(chunk, n),
-                     warp.rightOfFirst(columns, 2 * count, column), sum);
-    }
+  auto addChunks = [&](ArrayRef<Value> chunks, Value firstKey,
+                       SmallVector<Value> &sums) {
+    const SmallVector<Value> right = warp.rightOfFirst(
+        columns, 2 * count, firstKey, warp.tilesPerChunk);
+    for (auto [chunk, sum] : llvm::zip(chunks, sums))
+      for (int n = 0; n < warp.tilesPerChunk; ++n)
+        sum = warp.codesMma(chunk, n, /*transpose=*/false, right[n], sum);
   };
   if (!loaded->codes.empty()) {
-    for (int c = 0; c < warp.chunks; ++c)
+    for (int c = 0; c < warp.chunks; ++c) {
+      SmallVector<Value> chunks;
       for (int i = 0; i < tiles; ++i)
-        addChunk(loaded->codes[i * warp.chunks + c],
-                 t.index(c * warp.tilesPerChunk * kTile), sums[i]);
+        chunks.push_back(loaded->codes[i * warp.chunks + c]);
+      addChunks(chunks, t.index(c * warp.tilesPerChunk * kTile), sums);
+    }
     return sums;
   }
   return t.loop(t.index(0), t.index(warp.chunks), 1, sums,
@@ -297,34 +374,8 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
                         t.add(t.mul(t.valueLane, t.index(tiles)), t.index(i));
                     chunks.push_back(warp.loadChunk(codes, tile, c));
                   }
-                  Value firstKey =
-                      t.mul(c, t.index(warp.tilesPerChunk * kTile));
-                  for (int i = 0; i < tiles; ++i)
-                    addChunk(chunks[i], firstKey, next[i]);
-                  return next;
-                });
-}
-
-SmallVector<Value> MmaHead::sumTerms(const View &scores, int count) {
-  const VectorType type = t.valueType();
-  auto addTerm = [&](Value term, SmallVector<Value> &sums) {
-    Value values = t.loadAlong(VectorAxis::Value, termValues, term);
-    Value row = t.load(scores, term, t.index(0), scores.width);
-    for (int c = 0; c < count; ++c)
-      sums[c] = t.fma(t.splat(t.element(row, c), type), values, sums[c]);
-  };
-  SmallVector<Value> sums(count, t.zeros(type));
-  for (int r = 0; r < layout.compensators; ++r)
-    addTerm(t.index(records + r), sums);
-  if (layout.window == 1)
-    return sums;
-  // Rows between the last record and the end of a round are zero.
-  Value end = t.mul(loaded->window.fill, t.index(layout.record.writes));
-  return t.loop(t.index(0), end, kRecordsPerRound, sums,
-                [&](Value term, ValueRange carried) {
-                  SmallVector<Value> next(carried);
-                  for (int n = 0; n < kRecordsPerRound; ++n)
-                    addTerm(t.add(term, t.index(n)), next);
+                  addChunks(chunks, t.mul(c, t.index(warp.tilesPerChunk * kTile)),
+                            next);
                   return next;
                 });
 }
@@ -334,11 +385,10 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   const Loaded &now = *loaded;
   arena.reset(workspace);
   const int64_t width = layout.paddedKey + 8;
-  const View folded = arena.take(warp.halfType(), 2 * count, width);
+    const View folded = arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(termType, 2 * count, width);
-  const View scores =
-      arena.take(ElementType::F32, readRows, llvm::PowerOf2Ceil(count));
   const View sums = arena.take(ElementType::F32, count, layout.paddedValue);
+  const View termSums = arena.take(ElementType::F32, count, layout.paddedValue);
 
   // Both operands of every product are brought to the range of f16.
   SmallVector<Value> operands, largest;
@@ -350,7 +400,7 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
     largest.push_back(
         t.reduce(ReduceKind::Max, math::AbsFOp::create(t.b, operand)));
   Value maxima =
-      t.laneReduce(ReduceKind::Max,
+      t.laneReduce(ReduceKind::Magnitude,
                    vector::FromElementsOp::create(
                        t.b, t.vectorOf(int64_t(largest.size())), largest),
                    VectorAxis::Key);
@@ -376,30 +426,31 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   }
   CopyWaitOp::create(t.b);
   t.barrier();
-  if (readRows > 0 && (layout.window > 1 || layout.compensators > 0))
-    scoreTerms(scores, termKeys, warp.keyTiles, plain, count, readRows);
-  SmallVector<Value> products = codesProduct(folded, count);
-  Value which = arith::DivUIOp::create(t.b, warp.pair, t.index(2));
-  t.ifTrue(warp.less(which, t.index(count)), [&] {
-    for (auto [i, product] : llvm::enumerate(products)) {
-      Value tile = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
-                         t.index(i));
-      for (int half = 0; half < 2; ++half) {
-        Value value = t.add(t.add(t.mul(tile, t.index(kTile)), warp.group),
-                            t.index(8 * half));
-        t.storeScalar(sums, which, value,
-                      t.add(t.element(product, 2 * half),
-                            t.element(product, 2 * half + 1)));
-      }
-    }
-  });
-  t.barrier();
+  Scores scores;
+  if (hasTerms())
+    scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts);
+  for (auto [i, product] : llvm::enumerate(codesProduct(folded, count))) {
+    Value first = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
+                        t.index(i));
+    first = t.mul(first, t.index(kTile));
+    warp.storeColumns(sums, 0, count, first, product);
+    if (hasTerms())
+      warp.storeColumns(
+          termSums, 0, count, first,
+          t.mul(sumTerms(scores, termValues, first),
+                t.splat(scores.factor, t.vectorOf(int64_t(4)))));
+  }
+  t.warpBarrier(); // a warp reads the values that it wrote
 
-  SmallVector<Value> results = sumTerms(scores, count);
+  SmallVector<Value> results;
   for (int c = 0; c < count; ++c) {
     Value dense = t.loadAlong(VectorAxis::Value, sums, t.index(c));
     dense = t.scale(t.scale(dense, factors[c]), now.valueScale);
-    results[c] = t.add(t.scale(results[c], factors[count + c]), dense);
+    if (hasTerms()) {
+      Value terms = t.loadAlong(VectorAxis::Value, termSums, t.index(c));
+      dense = t.add(t.scale(terms, factors[count + c]), dense);
+    }
+    results.push_back(dense);
   }
   return results;
 }

@@ -60,6 +60,7 @@ private:
   void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
                 mlir::Value valid);
+  void zeroRows(int first, int end);
   /// Applies decays that are vectors to the keys, once those are there.
   void finishTerms(mlir::Value keyDecay, mlir::Value fill);
   void decayKeys(mlir::Value fill);
@@ -67,14 +68,24 @@ private:
   void weighTerms(mlir::Value keyDecay, mlir::Value fill);
   mlir::Value decaySince(mlir::Value token, mlir::Value fill);
   mlir::Value decaySinceLane(mlir::Value fill);
-  /// scores[t, c] = weights[t] (terms[t] . columns[c]) for the first `rows`
-  /// terms.
-  void scoreTerms(const View &scores, const View &terms, int dimTiles,
-                  const View &columns, int count, int rows);
+  /// What a product with the terms' values takes: weights[t] (terms[t] .
+  /// columns[c]) over `factor`, a power of two of each column.
+  struct Scores {
+    int firstRow = 0, endRow = 0; // of the terms
+    llvm::SmallVector<mlir::Value> operands; // of 16 terms each
+    mlir::Value factor; // of the lane's column, or vector<2>: of its columns
+  };
+  /// Columns as high part and rest, weighed, for a read; or as they are, for
+  /// terms that are under their weights already.
+  enum class Columns { Parts, Plain };
+  Scores scoreTerms(const View &terms, int dimTiles, const View &columns,
+                    int count, Columns kind);
+  /// sum_t scores[t, c] terms[t, element] of 16 elements.
+  mlir::Value sumTerms(const Scores &scores, const View &terms,
+                       mlir::Value firstElement);
   llvm::SmallVector<mlir::Value> readGroup(llvm::ArrayRef<mlir::Value> vectors);
   llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
-  /// sum_t scores[t, c] values[t] over the window and the compensators.
-  llvm::SmallVector<mlir::Value> sumTerms(const View &scores, int count);
+  bool hasTerms() const { return layout.window > 1 || layout.compensators > 0; }
 
   LaneTile &t;
   WarpTile warp;
@@ -83,7 +94,8 @@ private:
   MmaUse use;
   const ElementType termType; // of panels and of what they are read with
   int records;                // rows of records in a panel
-  int readRows, allRows;      // rows up to the compensators, and all, padded
+  int readRows, allRows;      // rows up to the compensators, and all
+  int firstRead, readEnd;     // rows that a read takes, zeros at their end
   View codes;
   View termKeys, termValues, decayPanel, totalDecay, weights;
   Arena arena;

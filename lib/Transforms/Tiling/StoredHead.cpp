@@ -93,7 +93,8 @@ void StoredHead::clearTokens(LaneTile &tile) const {
   });
 }
 
-void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header) const {
+void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header,
+                            Value folds) const {
   auto space = cast<MemRefType>(pool.getType()).getMemorySpace();
   auto open = [&](Type type, int64_t count) -> Value {
     return memref::ViewOp::create(
@@ -112,9 +113,12 @@ void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header) const {
                             ValueRange{tile.index(0), tile.index(word)});
   };
   put(arith::ConstantIntOp::create(tile.b, kSlotVersion, 32), 0);
-  put(memref::LoadOp::create(tile.b, words,
-                             ValueRange{tile.index(0), tile.index(0)}),
-      1);
+  Value fill = memref::LoadOp::create(
+      tile.b, words, ValueRange{tile.index(0), tile.index(0)});
+  if (folds)
+    fill = arith::SelectOp::create(
+        tile.b, folds, arith::ConstantIntOp::create(tile.b, 0, 32), fill);
+  put(fill, 1);
   put(arith::ConstantIntOp::create(tile.b, int(tile.layout.codeOrder), 32),
       kCodeOrderWord);
   copy(tokens, open(tile.b.getI64Type(), 2), 1);

@@ -93,36 +93,85 @@ Value WarpTile::join(Value first, Value second) {
   return vector::ShuffleOp::create(b, first, second, order);
 }
 
-Value WarpTile::left(const View &panel, Value row, Value column) {
-  Value top = t.add(row, group), bottom = t.add(top, t.index(8));
-  Value near = t.add(column, pair), far = t.add(near, t.index(8));
-  return join(join(raw(panel, top, near, 2), raw(panel, bottom, near, 2)),
-              join(raw(panel, top, far, 2), raw(panel, bottom, far, 2)));
+Value WarpTile::loadOperand(const View &panel, Value row, Value column,
+                            int64_t width, bool right, bool transposed,
+                            int rows) {
+  const Type half = cast<MemRefType>(panel.memref.getType()).getElementType();
+  // Tiles that end before the last row need no limit; whether one does is known
+  // where its row is.
+  if (auto first = getConstantIntValue(row);
+      first && *first + (right && !transposed ? 8 : kTile) <= rows)
+    rows = 0;
+  return LoadTileOp::create(
+      b, VectorType::get({width}, half), panel.memref, row, column, t.keyLane,
+      right, transposed,
+      rows > 0 ? b.getI64IntegerAttr(rows) : mlir::IntegerAttr());
 }
 
-Value WarpTile::right(const View &panel, Value row, Value column) {
-  Value at = t.add(row, group), near = t.add(column, pair);
-  return join(raw(panel, at, near, 2),
-              raw(panel, at, t.add(near, t.index(8)), 2));
+Value WarpTile::left(const View &panel, int rows, Value row, Value column) {
+  return loadOperand(panel, row, column, 8, /*right=*/false, /*transposed=*/false,
+                  rows);
 }
 
-Value WarpTile::rightOfFirst(const View &panel, int rows, Value column) {
+Value WarpTile::leftTransposed(const View &panel, int terms, Value row,
+                               Value column) {
+  return loadOperand(panel, row, column, terms / 2, /*right=*/false,
+                  /*transposed=*/true, /*rows=*/0);
+}
+
+std::array<Value, 2> WarpTile::rightTransposed(const View &panel, int terms,
+                                               Value row, Value column) {
+  Value both = loadOperand(panel, row, column, terms / 2, /*right=*/true,
+                        /*transposed=*/true, /*rows=*/0);
+  return {slice(both, 0, terms / 4), slice(both, terms / 4, terms / 4)};
+}
+
+SmallVector<Value> WarpTile::rightOfFirst(const View &panel, int rows,
+                                          Value column, int tiles) {
   // The product's columns do not mix: those beyond are computed and ignored.
-  Value at =
-      rows >= 8 ? group
-      : llvm::isPowerOf2_32(rows)
-          ? arith::AndIOp::create(b, group, t.index(rows - 1)).getResult()
-          : arith::MinUIOp::create(b, group, t.index(rows - 1));
-  Value near = t.add(column, pair);
-  return join(raw(panel, at, near, 2),
-              raw(panel, at, t.add(near, t.index(8)), 2));
+  SmallVector<Value> operands;
+  for (int tile = 0; tile < tiles; tile += 2) {
+    const int64_t width = tile + 1 < tiles ? 8 : 4;
+    Value both =
+        loadOperand(panel, t.index(0), t.add(column, t.index(tile * kTile)), width,
+                 /*right=*/true, /*transposed=*/false, rows);
+    for (int64_t part = 0; part < width; part += 4)
+      operands.push_back(width == 4 ? both : slice(both, part, 4));
+  }
+  return operands;
 }
 
 Value WarpTile::mma(Value left, Value right, Value sum) {
   return MmaOp::create(b, sum.getType(), left, right, sum);
 }
 
+Value WarpTile::zeros(Value vector) {
+  return arith::ConstantOp::create(
+      b, cast<TypedAttr>(b.getZeroAttr(vector.getType())));
+}
+
 Value WarpTile::zeroSum() { return t.zeros(t.vectorOf(int64_t(4))); }
+
+void WarpTile::storeColumns(const View &target, int first, int count,
+                            Value element, Value product) {
+  // A lane of every pair of columns has both.
+  Value which = arith::DivUIOp::create(b, pair, t.index(2));
+  t.ifTrue(less(which, t.index(count)), [&] {
+    for (int half = 0; half < 2; ++half)
+      t.storeScalar(target, t.add(which, t.index(first)),
+                    t.add(t.add(element, group), t.index(8 * half)),
+                    t.add(t.element(product, 2 * half),
+                          t.element(product, 2 * half + 1)));
+  });
+}
+
+Value WarpTile::reduceLanes(ReduceKind kind, Value value, int64_t from,
+                            int64_t until) {
+  return LaneReduceOp::create(b, value.getType(), kind, value,
+                              AxisAttr::get(b.getContext(), VectorAxis::Key),
+                              b.getI64IntegerAttr(from),
+                              b.getI64IntegerAttr(until));
+}
 
 WarpTile::PowerOfTwo WarpTile::powerOfTwo(Value largest) {
   // The exponent of a float, kept where its inverse is a normal number, too.
@@ -139,14 +188,17 @@ WarpTile::PowerOfTwo WarpTile::powerOfTwo(Value largest) {
           arith::BitcastOp::create(b, b.getF32Type(), inverse)};
 }
 
-std::pair<Value, Value> WarpTile::split(Value x, ElementType type,
-                                        bool saturates) {
+Value WarpTile::halves(Value x, ElementType type) {
   Type half = toType(b.getContext(), type);
   if (auto vector = dyn_cast<VectorType>(x.getType()))
     half = vector.clone(half);
-  auto narrow = [&](Value value) -> Value {
-    return saturates ? t.narrow(value, type)
-                     : arith::TruncFOp::create(b, half, value).getResult();
+  return arith::TruncFOp::create(b, half, x);
+}
+
+std::pair<Value, Value> WarpTile::split(Value x, ElementType type,
+                                        bool saturates) {
+  auto narrow = [&](Value value) {
+    return saturates ? t.narrow(value, type) : halves(value, type);
   };
   Value high = narrow(x);
   Value rest =
@@ -170,6 +222,26 @@ View WarpTile::codeBytes(Value pool, Value head) {
   return t.view(pool, head, flat);
 }
 
+Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
+  const int64_t bits = elementBits(layout.codes.type);
+  const int64_t width = bits == 16 ? kCodesPerTile : bits;
+  Value inChunk = t.index(0), chunk = keyTile;
+  if (tilesPerChunk > 1) {
+    Value count = t.index(tilesPerChunk);
+    chunk = arith::DivUIOp::create(b, keyTile, count);
+    inChunk = arith::RemUIOp::create(b, keyTile, count);
+  }
+  Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
+  Value lane = t.add(t.mul(row, t.index(32)), t.keyLane);
+  Value at = t.mul(t.add(t.mul(lane, t.index(tilesPerChunk)), inChunk),
+                   t.index(width));
+  return vector::LoadOp::create(
+      b,
+      VectorType::get(
+          {width}, cast<MemRefType>(codes.memref.getType()).getElementType()),
+      codes.memref, ValueRange{t.index(0), at}, false, llvm::MaybeAlign(bits));
+}
+
 Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
   const int64_t perTile = elementBits(layout.codes.type) == 16
                               ? kCodesPerTile
@@ -186,7 +258,7 @@ Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
 }
 
 void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
-                          ArrayRef<Value> tiles) {
+                          ArrayRef<Value> tiles, Value scale) {
   SmallVector<Value> parts;
   for (Value tile : tiles) {
     if (elementBits(layout.codes.type) == 16)
@@ -194,7 +266,7 @@ void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
     else
       parts.push_back(PackCodesOp::create(
           b, VectorType::get({elementBits(layout.codes.type)}, b.getI8Type()),
-          tile));
+          tile, scale));
   }
   while (parts.size() > 1) {
     for (size_t i = 0; i < parts.size() / 2; ++i)
@@ -209,14 +281,37 @@ void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
       llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
 }
 
-Value WarpTile::tileOf(Value chunk, int n) {
+double WarpTile::codeBias() const {
+  const int64_t bits = elementBits(layout.codes.type);
+  return bits == 16 ? 0 : 1024.0 + double(1 << (bits - 1));
+}
+
+Value WarpTile::codesMma(Value chunk, int n, bool transpose, Value right,
+                         Value sum) {
+  Value tile = tileOf(chunk, n, /*biased=*/true);
+  sum = mma(transpose ? transposed(tile) : tile, right, sum);
+  if (codeBias() == 0)
+    return sum;
+  // Taken off at once, while the sum is small.
+  auto type = cast<VectorType>(tile.getType());
+  Value bias = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(
+             type, b.getF16FloatAttr(-codeBias()).getValue()));
+  return mma(bias, right, sum);
+}
+
+Value WarpTile::tileOf(Value chunk, int n, bool biased) {
+  const int64_t bits = elementBits(layout.codes.type);
+  const int64_t width = bits == 16 ? kCodesPerTile : bits;
+  return unpack(tilesPerChunk == 1 ? chunk : slice(chunk, n * width, width),
+                biased);
+}
+
+Value WarpTile::unpack(Value tile, bool biased) {
   if (elementBits(layout.codes.type) == 16)
-    return tilesPerChunk == 1 ? chunk
-                              : slice(chunk, n * kCodesPerTile, kCodesPerTile);
-  const int64_t bytes = elementBits(layout.codes.type);
-  Value packed = tilesPerChunk == 1 ? chunk : slice(chunk, n * bytes, bytes);
+    return tile;
   return UnpackCodesOp::create(
-      b, VectorType::get({kCodesPerTile}, b.getF16Type()), packed);
+      b, VectorType::get({kCodesPerTile}, b.getF16Type()), tile, biased);
 }
 
 Value WarpTile::transposed(Value tile) {

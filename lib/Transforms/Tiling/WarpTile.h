@@ -64,15 +64,36 @@ public:
                   int64_t width);
   void storeRaw(const View &view, mlir::Value row, mlir::Value column,
                 mlir::Value vector);
-  /// Rows row .. row + 15, columns column .. column + 15 as a left operand.
-  mlir::Value left(const View &panel, mlir::Value row, mlir::Value column);
-  /// Rows row .. row + 7 as the columns of a right operand, over the terms
-  /// column .. column + 15.
-  mlir::Value right(const View &panel, mlir::Value row, mlir::Value column);
-  /// The same of the first `rows` rows, the last one repeated.
-  mlir::Value rightOfFirst(const View &panel, int rows, mlir::Value column);
+  /// Rows row .. row + 15, columns column .. column + 15 as a left operand; of
+  /// a panel that has `rows` rows. Rows beyond them are its last one: a tile
+  /// may end behind the panel.
+  mlir::Value left(const View &panel, int rows, mlir::Value row,
+                   mlir::Value column);
+  /// Rows row .. row + terms - 1 as the columns of a left operand over 16 or 8
+  /// terms: of 16 of the panel's columns.
+  mlir::Value leftTransposed(const View &panel, int terms, mlir::Value row,
+                             mlir::Value column);
+  /// The same rows as the terms of two right operands: of columns column ..
+  /// column + 7 and of the eight that follow.
+  std::array<mlir::Value, 2> rightTransposed(const View &panel, int terms,
+                                             mlir::Value row,
+                                             mlir::Value column);
+  /// The first `rows` rows as the columns of right operands, one per 16 terms
+  /// from `column` on.
+  llvm::SmallVector<mlir::Value> rightOfFirst(const View &panel, int rows,
+                                              mlir::Value column,
+                                              int tiles = 1);
   mlir::Value mma(mlir::Value left, mlir::Value right, mlir::Value sum);
   mlir::Value zeroSum();
+  /// A vector of its type.
+  mlir::Value zeros(mlir::Value vector);
+  /// A product's columns are high part and rest of `count` columns each:
+  /// target[first + c, element ..] = their sums, over 16 elements.
+  void storeColumns(const View &target, int first, int count,
+                    mlir::Value element, mlir::Value product);
+  /// Over the lanes at distances from, 2 from, ... below until.
+  mlir::Value reduceLanes(ReduceKind kind, mlir::Value value, int64_t from,
+                          int64_t until);
   /// Parts [offset, offset + width) of a vector.
   mlir::Value slice(mlir::Value vector, int64_t offset, int64_t width);
   mlir::Value join(mlir::Value first, mlir::Value second);
@@ -83,6 +104,8 @@ public:
     mlir::Value factor, inverse;
   };
   PowerOfTwo powerOfTwo(mlir::Value largest);
+  /// x as f16 or bf16, where it is known to lie in their range.
+  mlir::Value halves(mlir::Value x, ElementType type);
   /// High part and rest of `x` in the panel's type. Numbers that may lie beyond
   /// its range have to saturate: inf - inf would poison the state.
   std::pair<mlir::Value, mlir::Value> split(mlir::Value x, ElementType type,
@@ -94,10 +117,20 @@ public:
   /// What this lane holds of tiles (value tile, key tiles of chunk).
   mlir::Value loadChunk(const View &codes, mlir::Value valueTile,
                         mlir::Value chunk);
+  /// Of one tile.
+  mlir::Value loadTile(const View &codes, mlir::Value valueTile,
+                       mlir::Value keyTile);
+  /// Tiles of f32, or of f16 that are multiplied by `scale` on the way.
   void storeChunk(const View &codes, mlir::Value valueTile, mlir::Value chunk,
-                  llvm::ArrayRef<mlir::Value> tiles);
-  /// Eight codes of the chunk's n-th tile as f16 or bf16.
-  mlir::Value tileOf(mlir::Value chunk, int n);
+                  llvm::ArrayRef<mlir::Value> tiles, mlir::Value scale = {});
+  /// Eight codes of the chunk's n-th tile as f16 or bf16; `biased` integers are
+  /// codeBias() more, which saves instructions.
+  mlir::Value tileOf(mlir::Value chunk, int n, bool biased = false);
+  mlir::Value unpack(mlir::Value tile, bool biased = false);
+  double codeBias() const;
+  /// sum + the chunk's n-th tile, or its transpose, times `right`.
+  mlir::Value codesMma(mlir::Value chunk, int n, bool transpose,
+                       mlir::Value right, mlir::Value sum);
   /// The transposed tile.
   mlir::Value transposed(mlir::Value tile);
   ElementType halfType() const;
@@ -115,6 +148,10 @@ public:
                           const View &partial);
   mlir::Value less(mlir::Value x, mlir::Value y);
   mlir::Value equal(mlir::Value x, int64_t y);
+
+private:
+  mlir::Value loadOperand(const View &panel, mlir::Value row, mlir::Value column,
+                       int64_t width, bool right, bool transposed, int rows);
 };
 
 } // namespace decant

@@ -1,0 +1,420 @@
+//===- MmaEncode.cpp - the scales and codes of a fold ----------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile of the residual is three products on one accumulator: the codes with
+// a diagonal matrix of row scales, as high part and rest; then, times the
+// column scale, the terms. Codes keep the bias of their f16 form, which the
+// accumulator's start takes off.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaFold.h"
+#include "ScaleFit.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// The largest row scale becomes 2^14 to 2^15, so that scales 2^28 below it are
+/// still normal numbers of f16.
+constexpr double kDiagonalRange = 1 << 14;
+
+Value twice(LaneTile &t, Value pair) {
+  return vector::ShuffleOp::create(t.b, pair, pair,
+                                   ArrayRef<int64_t>{0, 1, 0, 1});
+}
+
+Value combine(LaneTile &t, ReduceKind kind, Value x, Value y) {
+  return kind == ReduceKind::Max
+             ? arith::MaxNumFOp::create(t.b, x, y).getResult()
+             : t.add(x, y);
+}
+
+} // namespace
+
+//===--- the residual, tile by tile ---------------------------------------===//
+
+void MmaFold::spreadRowScale() {
+  Arena &arena = h.arena;
+  diagonal = arena.take(warp.halfType(), layout.paddedKey, 2);
+  bias = line(layout.paddedKey);
+  const PowerOfTwo &keys = power[int(VectorAxis::Key)];
+  Value toRange = t.mul(keys.inverse, t.f32(kDiagonalRange));
+  warp.forElements(layout.paddedKey, [&](Value key, Value inside) {
+    Value scale = t.mul(t.loadScalar(rowScale, t.index(0), key), toRange);
+    const auto parts = warp.split(scale, warp.halfType());
+    Value both = t.add(t.widen(parts.first), t.widen(parts.second));
+    t.ifTrue(inside, [&] {
+      memref::StoreOp::create(t.b, parts.first, diagonal.memref,
+                              ValueRange{key, t.index(0)});
+      memref::StoreOp::create(t.b, parts.second, diagonal.memref,
+                              ValueRange{key, t.index(1)});
+      t.storeScalar(bias, t.index(0), key,
+                    t.mul(both, t.f32(-warp.codeBias())));
+    });
+  });
+  Value fromRange = t.mul(keys.factor, t.f32(1 / kDiagonalRange));
+  warp.forElements(layout.paddedValue, [&](Value value, Value inside) {
+    Value scale = t.loadScalar(columnScale, t.index(0), value);
+    t.ifTrue(inside, [&] {
+      t.storeScalar(columnScale, t.index(0), value, t.mul(scale, fromRange));
+    });
+  });
+}
+
+/// Loaded anew for each chunk: registers that held it through a pass would be
+/// missing for blocks in flight.
+MmaFold::ValueSide MmaFold::valueSide(Value tile) {
+  ValueSide side;
+  Value first = t.mul(tile, t.index(kTile));
+  for (int row = 0; row < h.allRows; row += kTile)
+    side.terms.push_back(warp.leftTransposed(
+        h.termValues, std::min(kTile, h.allRows - row), t.index(row), first));
+  auto line = [&](const View &view) -> Value {
+    Value at = t.add(first, warp.group);
+    Value low = t.loadScalar(view, t.index(0), at);
+    Value high = t.loadScalar(view, t.index(0), t.add(at, t.index(8)));
+    return vector::FromElementsOp::create(t.b, t.vectorOf(int64_t(4)),
+                                          ValueRange{low, low, high, high});
+  };
+  side.scale = line(columnScale);
+  if (hasInverse[int(VectorAxis::Value)])
+    side.inverse = line(valueInverse);
+  return side;
+}
+
+MmaFold::KeySide MmaFold::keySide(Value tile) {
+  KeySide side;
+  Value first = t.mul(tile, t.index(kTile));
+  for (int row = 0; row < h.allRows; row += kTile) {
+    auto halves = warp.rightTransposed(
+        h.termKeys, std::min(kTile, h.allRows - row), t.index(row), first);
+    for (int half = 0; half < 2; ++half)
+      side.terms[half].push_back(halves[half]);
+  }
+  // Column g of a diagonal has its element in row g: lane g / 2 of the group.
+  Value below = arith::SubIOp::create(t.b, warp.group, warp.pair);
+  Value isFirst = warp.equal(below, 0), isSecond = warp.equal(below, 1);
+  for (int half = 0; half < 2; ++half) {
+    Value row = t.add(first, t.index(8 * half));
+    Value parts =
+        warp.raw(diagonal, t.add(row, warp.group), t.index(0), 2);
+    for (int part = 0; part < 2; ++part) {
+      Value x = vector::ExtractOp::create(t.b, parts, part);
+      Value zero = warp.zeros(x);
+      side.scale[half][part] = vector::FromElementsOp::create(
+          t.b, cast<VectorType>(parts.getType()),
+          ValueRange{arith::SelectOp::create(t.b, isFirst, x, zero),
+                     arith::SelectOp::create(t.b, isSecond, x, zero)});
+    }
+    Value at = t.add(row, warp.pair);
+    side.firstKey[half] = at;
+    if (hasInverse[int(VectorAxis::Key)])
+      side.inverse[half] = twice(t, warp.raw(keyInverse, t.index(0), at, 2));
+  }
+  return side;
+}
+
+/// Half a tile of the residual, over the scales fitted so far: values g, g + 8
+/// by two neighbouring keys.
+Value MmaFold::residual(Value codes, int half, const ValueSide &values,
+                        const KeySide &keys) {
+  // Not a part of KeySide: it would take registers.
+  Value sum = warp.codeBias() == 0
+                  ? warp.zeroSum()
+                  : twice(t, warp.raw(bias, t.index(0), keys.firstKey[half], 2));
+  for (Value scale : keys.scale[half])
+    sum = warp.mma(warp.slice(codes, 4 * half, 4), scale, sum);
+  sum = t.mul(sum, values.scale);
+  for (auto [left, right] : llvm::zip(values.terms, keys.terms[half]))
+    sum = warp.mma(left, right, sum);
+  return t.scale(t.scale(sum, keys.inverse[half]), values.inverse);
+}
+
+SmallVector<MmaFold::ValueSide> MmaFold::ownValueSides() {
+  SmallVector<ValueSide> sides;
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+    sides.push_back(valueSide(ownValueTile(i)));
+  return sides;
+}
+
+//===--- scales -----------------------------------------------------------===//
+
+void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
+  const ReduceKind kind =
+      scale.fit == ScaleFit::AbsMax ? ReduceKind::Max : ReduceKind::Add;
+  const VectorAxis axis =
+      scale.axis == Axis::Key ? VectorAxis::Key : VectorAxis::Value;
+  const bool keys = axis == VectorAxis::Key;
+  const View &line = inverseOf(axis);
+  if (keys)
+    keyStatistics(kind, line);
+  else
+    valueStatistics(kind, line);
+  t.barrier();
+  largestFitted = {};
+  warp.forElements(dimOf(axis), [&](Value element, Value inside) {
+    Value statistic = t.loadScalar(line, t.index(0), element);
+    Value fitted = scaleFrom(t, scale, statistic,
+                             keys ? layout.valueDim : layout.keyDim, last);
+    Value reciprocal = inverseScale(t, fitted);
+    largestFitted =
+        largestFitted
+            ? arith::MaxNumFOp::create(t.b, largestFitted, fitted).getResult()
+            : fitted;
+    t.ifTrue(inside, [&] {
+      // The old row scale is in the diagonal.
+      t.storeScalar(keys ? rowScale : h.head.valueScale, t.index(0), element,
+                    fitted);
+      t.storeScalar(line, t.index(0), element, reciprocal);
+    });
+  });
+  hasInverse[int(axis)] = true;
+  t.barrier();
+  if (keys)
+    t.storeAlong(axis, h.head.keyScale, t.index(0),
+                 t.loadAlong(axis, rowScale, t.index(0)));
+}
+
+/// One key tile at a time: the sums and scales of a chunk of them would take
+/// registers.
+void MmaFold::keyStatistics(ReduceKind kind, const View &out) {
+  const int rounds = llvm::divideCeil(warp.keyTiles, warp.warps);
+  const VectorType two = t.vectorOf(int64_t(2));
+  t.loop(t.index(0), t.index(rounds), 1, {},
+         [&](Value round, ValueRange) -> SmallVector<Value> {
+           Value key = t.add(t.mul(round, t.index(warp.warps)), t.valueLane);
+           if (warp.keyTiles % warp.warps != 0) // others repeat the last
+             key = arith::MinUIOp::create(t.b, key,
+                                          t.index(warp.keyTiles - 1));
+           const KeySide keys = keySide(key);
+           SmallVector<Value> sums = overValueTiles(
+               [&](Value tile) { return warp.loadTile(h.codes, tile, key); },
+               {t.zeros(two), t.zeros(two)},
+               [&](Value packed, Value tile, ValueRange carried) {
+                 const ValueSide values = valueSide(tile);
+                 Value codes = warp.unpack(packed, /*biased=*/true);
+                 SmallVector<Value> next(carried);
+                 for (int half = 0; half < 2; ++half) {
+                   Value x = math::AbsFOp::create(
+                       t.b, residual(codes, half, values, keys));
+                   next[half] = combine(t, kind, next[half],
+                                        combine(t, kind, warp.slice(x, 0, 2),
+                                                warp.slice(x, 2, 2)));
+                 }
+                 return next;
+               });
+           // Lanes that differ in g hold the same keys.
+           for (auto [half, sum] : llvm::enumerate(sums)) {
+             Value total = warp.reduceLanes(kind, sum, 4, 32);
+             Value at = t.add(t.add(t.mul(key, t.index(kTile)), warp.pair),
+                              t.index(8 * half));
+             t.ifTrue(warp.equal(warp.group, 0),
+                      [&] { warp.storeRaw(out, t.index(0), at, total); });
+           }
+           return {};
+         });
+}
+
+/// |x| of values g and g + 8, over two keys.
+static Value overPairs(LaneTile &t, ReduceKind kind, Value x) {
+  x = math::AbsFOp::create(t.b, x);
+  auto pick = [&](int64_t first, int64_t second) {
+    return vector::ShuffleOp::create(t.b, x, x,
+                                     ArrayRef<int64_t>{first, second});
+  };
+  return combine(t, kind, pick(0, 2), pick(1, 3));
+}
+
+void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
+  const VectorType two = t.vectorOf(int64_t(2));
+  SmallVector<Value> sums = overOwnTiles(
+      SmallVector<Value>(warp.valueTilesPerWarp, t.zeros(two)),
+      [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
+        const SmallVector<ValueSide> sides = ownValueSides();
+        SmallVector<Value> next(carried);
+        for (int n = 0; n < warp.tilesPerChunk; ++n) {
+          const KeySide keys = keySide(keyTile(c, n));
+          for (auto [i, values] : llvm::enumerate(sides)) {
+            Value codes = warp.tileOf(chunks[i], n, /*biased=*/true);
+            for (int half = 0; half < 2; ++half)
+              next[i] = combine(t, kind, next[i],
+                  overPairs(t, kind, residual(codes, half, values, keys)));
+          }
+        }
+        return next;
+      });
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value total = warp.reduceLanes(kind, sum, 1, 4);
+    Value tile = ownValueTile(i);
+    t.ifTrue(warp.equal(warp.pair, 0), [&] {
+      Value at = t.add(t.mul(tile, t.index(kTile)), warp.group);
+      t.storeScalar(out, t.index(0), at, t.element(total, 0));
+      t.storeScalar(out, t.index(0), t.add(at, t.index(8)),
+                    t.element(total, 1));
+    });
+  }
+}
+
+//===--- codes ------------------------------------------------------------===//
+
+/// Each lane overwrites codes that it alone reads in this pass.
+void MmaFold::encode() {
+  // A scale of few bits may have become smaller than what it was fitted to.
+  const bool clamps = isInteger(layout.codes.type) &&
+                      llvm::any_of(layout.scales, [](const ScaleSpec &scale) {
+                        return scale.type != ElementType::F32;
+                      });
+  overOwnTiles(
+      {},
+      [&](ArrayRef<Value> chunks, Value c, ValueRange) -> SmallVector<Value> {
+        const SmallVector<ValueSide> sides = ownValueSides();
+        SmallVector<SmallVector<Value>> tiles(sides.size());
+        for (int n = 0; n < warp.tilesPerChunk; ++n) {
+          const KeySide keys = keySide(keyTile(c, n));
+          for (auto [i, values] : llvm::enumerate(sides)) {
+            Value codes = warp.tileOf(chunks[i], n, /*biased=*/true);
+            Value x = warp.join(residual(codes, 0, values, keys),
+                                residual(codes, 1, values, keys));
+            tiles[i].push_back(
+                clamps ? roundToCode(t, x, maxCode(layout.codes.type)) : x);
+          }
+        }
+        for (auto [i, tile] : llvm::enumerate(tiles))
+          warp.storeChunk(h.codes, ownValueTile(i), c, tile);
+        return {};
+      });
+}
+
+/// What f16 holds between the passes must not depend on the size of the state:
+/// over a key scale that follows the state's size, residuals do not.
+bool MmaFold::encodesWithLastScale() const {
+  constexpr int kMostKeyTiles = 8; // of 4 registers each
+  const auto &scales = layout.scales;
+  return isInteger(layout.codes.type) && warp.keyTiles <= kMostKeyTiles &&
+         scales.size() == 2 && scales[0].axis == Axis::Key &&
+         scales[1].axis == Axis::Value &&
+         scales[1].fit == ScaleFit::AbsMax &&
+         scales[1].type == ElementType::F32;
+}
+
+/// The last scale, along the values, and the codes: a warp keeps the residuals
+/// of 16 values until their largest is known.
+void MmaFold::fitAndEncode(const ScaleSpec &scale) {
+  // Residuals over the key scales are kept over a power of two that brings
+  // their bound to the end of f16's range: lines of values whose residuals are
+  // 2^16 times smaller than others' have all of its precision. The bound is 1
+  // over largest residuals; a sum of V residuals is V s^2 under sqrt_mean_abs,
+  // so that none is beyond V s.
+  constexpr float kRange = 1 << 15;
+  PowerOfTwo unit = {t.f32(1 / kRange), t.f32(kRange)};
+  if (layout.scales[0].fit == ScaleFit::SqrtMeanAbs) {
+    const View partial = h.arena.take(ElementType::F32, warp.warps, 1);
+    Value largest = warp.blockReduce(
+        ReduceKind::Magnitude,
+        vector::FromElementsOp::create(t.b, t.vectorOf(int64_t(1)),
+                                       largestFitted),
+        partial);
+    const double above = 2.0 * double(llvm::PowerOf2Ceil(layout.valueDim));
+    unit = warp.powerOfTwo(t.element(largest, 0));
+    unit.factor = t.mul(unit.factor, t.f32(above / kRange));
+    unit.inverse = t.mul(unit.inverse, t.f32(kRange / above));
+  }
+  const View waiting = h.arena.take(
+      ElementType::F16, std::max(warp.keyTiles / 2, 1) * warp.threads, 8);
+  t.loop(t.index(0), t.index(warp.valueTilesPerWarp), 1, {},
+         [&](Value i, ValueRange) -> SmallVector<Value> {
+           Value tile = t.add(
+               t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), i);
+           encodeValueTile(scale, tile, unit, waiting);
+           return {};
+         });
+}
+
+void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
+                              const PowerOfTwo &unit, const View &waiting) {
+  auto load = [&](int c) {
+    return warp.loadChunk(h.codes, tile, t.index(c));
+  };
+  Value chunk = load(0);
+  ValueSide values = valueSide(tile);
+  const VectorType four = t.vectorOf(int64_t(4));
+  values.inverse = t.splat(unit.inverse, four);
+  // Of the residuals of all key tiles, the first half waits in shared memory.
+  SmallVector<Value> kept; // [key tile] of 8 halves
+  auto keptRow = [&](size_t keyTile) {
+    return t.add(warp.thread, t.index(int64_t(keyTile) * warp.threads));
+  };
+  Value largest; // of (g, g, g + 8, g + 8)
+  for (int c = 0; c < warp.chunks; ++c) {
+    Value next = c + 1 < warp.chunks ? load(c + 1) : Value();
+    for (int n = 0; n < warp.tilesPerChunk; ++n) {
+      const KeySide keys = keySide(keyTile(t.index(c), n));
+      Value codes = warp.tileOf(chunk, n, /*biased=*/true);
+      Value halves[2];
+      for (int half = 0; half < 2; ++half) {
+        Value x = warp.halves(residual(codes, half, values, keys),
+                              ElementType::F16);
+        Value sizes = math::AbsFOp::create(t.b, x);
+        largest = largest ? arith::MaxNumFOp::create(t.b, largest, sizes)
+                          : sizes;
+        halves[half] = x;
+      }
+      Value both = warp.join(halves[0], halves[1]);
+      if (kept.size() < size_t(warp.keyTiles / 2)) {
+        warp.storeRaw(waiting, keptRow(kept.size()), t.index(0), both);
+        both = {};
+      }
+      kept.push_back(both);
+    }
+    chunk = next;
+  }
+  largest = t.widen(largest);
+  Value rows = vector::FromElementsOp::create(
+      t.b, t.vectorOf(int64_t(2)),
+      ValueRange{arith::MaxNumFOp::create(t.b, t.element(largest, 0),
+                                          t.element(largest, 1)),
+                 arith::MaxNumFOp::create(t.b, t.element(largest, 2),
+                                          t.element(largest, 3))});
+  rows = warp.reduceLanes(ReduceKind::Max, rows, 1, 4);
+  Value inverse[2];
+  for (int half = 0; half < 2; ++half) {
+    Value statistic = t.mul(t.element(rows, half), unit.factor);
+    Value fitted =
+        scaleFrom(t, scale, statistic, layout.keyDim, /*last=*/true);
+    Value factor = t.mul(inverseScale(t, fitted), unit.factor);
+    // Smaller lines have fewer codes.
+    constexpr double kLargest = 65504;
+    Value beyond = arith::CmpFOp::create(t.b, arith::CmpFPredicate::OGT, factor,
+                                         t.f32(kLargest));
+    fitted = arith::SelectOp::create(
+        t.b, beyond, t.mul(unit.factor, t.f32(1 / kLargest)), fitted);
+    factor = arith::SelectOp::create(t.b, beyond, t.f32(kLargest), factor);
+    inverse[half] = warp.halves(factor, ElementType::F16);
+    t.ifTrue(warp.equal(warp.pair, 0), [&] {
+      Value value = t.add(t.add(t.mul(tile, t.index(kTile)), warp.group),
+                          t.index(8 * half));
+      t.storeScalar(h.head.valueScale, t.index(0), value, fitted);
+    });
+  }
+  Value factors = vector::FromElementsOp::create(
+      t.b, VectorType::get({8}, t.b.getF16Type()),
+      ValueRange{inverse[0], inverse[0], inverse[1], inverse[1], inverse[0],
+                 inverse[0], inverse[1], inverse[1]});
+  for (int c = 0; c < warp.chunks; ++c) {
+    SmallVector<Value> tiles;
+    for (int n = 0; n < warp.tilesPerChunk; ++n) {
+      const size_t keyTile = c * warp.tilesPerChunk + n;
+      tiles.push_back(kept[keyTile]
+                          ? kept[keyTile]
+                          : warp.raw(waiting, keptRow(keyTile), t.index(0), 8));
+    }
+    warp.storeChunk(h.codes, tile, t.index(c), tiles, factors);
+  }
+}

@@ -1,0 +1,278 @@
+//===- MmaFit.cpp - the compensators of a fold -----------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One round of subspace iteration from a fixed start, S Q0 -> Q, S^T Q -> A,
+// B = S A. A product has eight vectors as its columns, as f16: the residual is
+// formed from what is stored, so that errors of a fit cost a little of its
+// quality and nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compensators.h"
+#include "MmaFold.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+constexpr int kColumns = 8;
+/// Cholesky is written out; larger ranks take Gram-Schmidt in loops.
+constexpr int kMaxCholesky = 8;
+
+int pairsOf(int rank) { return rank * (rank + 1) / 2; }
+
+} // namespace
+
+void MmaFold::fitTerms() {
+  Arena &arena = h.arena;
+  const int64_t mark = arena.mark();
+  const View keys = arena.take(ElementType::F32, rank, layout.paddedKey);
+  const View values = arena.take(ElementType::F32, rank, layout.paddedValue);
+  for (int r = 0; r < rank; ++r)
+    t.storeAlong(VectorAxis::Value, values, t.index(r),
+                 startColumn(t, t.index(r)));
+  t.barrier();
+  // S Q0 and S A are the same code: two rounds of one loop.
+  t.loop(t.index(0), t.index(2), 1, {},
+         [&](Value round, ValueRange) -> SmallVector<Value> {
+           multiply(VectorAxis::Value, values, keys);
+           t.ifTrue(warp.equal(round, 0), [&] {
+             orthonormalise(VectorAxis::Key, keys, /*passes=*/1);
+             multiply(VectorAxis::Key, keys, values);
+             orthonormalise(VectorAxis::Value, values, /*passes=*/2);
+           });
+           return {};
+         });
+  storeTerms(VectorAxis::Key, keys, h.head.compKeys, /*negate=*/true);
+  storeTerms(VectorAxis::Value, values, h.head.compValues, /*negate=*/false);
+  t.barrier();
+  arena.reset(mark);
+}
+
+//===--- products with the state ------------------------------------------===//
+
+void MmaFold::multiply(VectorAxis axis, const View &from, const View &to) {
+  for (int first = 0; first < rank; first += kColumns)
+    multiplyGroup(axis, from, to, first, std::min(kColumns, rank - first));
+}
+
+void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
+                            int first, int count) {
+  Arena &arena = h.arena;
+  const int64_t mark = arena.mark();
+  const int dim = dimOf(axis);
+  const View folded = arena.take(warp.halfType(), count, dim + 8);
+  const View plain = arena.take(h.termType, count, dim + 8);
+  warp.forElements(dim, [&](Value element, Value inside) {
+    t.ifTrue(inside, [&] {
+      Value scale = t.mul(t.loadScalar(scaleOf(axis), t.index(0), element),
+                          power[int(axis)].inverse);
+      for (int c = 0; c < count; ++c) { // of size 1 at most
+        Value x = t.loadScalar(from, t.index(first + c), element);
+        const Value at[] = {t.index(c), element};
+        memref::StoreOp::create(t.b, warp.halves(t.mul(x, scale), folded.type),
+                                folded.memref, at);
+        memref::StoreOp::create(t.b, warp.halves(x, plain.type), plain.memref,
+                                at);
+      }
+    });
+  });
+  t.barrier();
+  const MmaHead::Scores scores =
+      h.scoreTerms(termsOf(axis), dim / kTile, plain, count,
+                   MmaHead::Columns::Plain);
+  const VectorAxis onto = other(axis);
+  /// A lane has columns 2t and 2t + 1 of elements g and g + 8.
+  auto store = [&](Value element, Value product) {
+    Value terms = h.sumTerms(scores, termsOf(onto), element);
+    t.ifTrue(warp.less(warp.pair, t.index(count)), [&] {
+      for (int half = 0; half < 2; ++half) {
+        Value at = t.add(t.add(element, warp.group), t.index(8 * half));
+        Value scale = t.mul(t.loadScalar(scaleOf(onto), t.index(0), at),
+                            power[int(axis)].factor);
+        for (int j = 0; j < std::min(2, count); ++j) {
+          Value sum = t.mul(t.element(terms, 2 * half + j),
+                            t.element(scores.factor, j));
+          sum = math::FmaOp::create(
+              t.b, t.element(product, 2 * half + j), scale, sum);
+          Value column = t.add(warp.pair, t.index(first + j));
+          if (count % 2 != 0) // the last lane's second is the column before
+            column = arith::MinUIOp::create(t.b, column,
+                                            t.index(first + count - 1));
+          t.storeScalar(to, column, at, sum);
+        }
+      }
+    });
+  };
+  auto rightOf = [&](Value at, int tiles) {
+    return warp.rightOfFirst(folded, count, at, tiles);
+  };
+  if (axis == VectorAxis::Key) {
+    const SmallVector<Value> zeros(warp.valueTilesPerWarp, warp.zeroSum());
+    auto products = overOwnTiles(
+        zeros, [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
+          SmallVector<Value> sums(carried);
+          Value key = t.mul(c, t.index(warp.tilesPerChunk * kTile));
+          for (auto [n, right] : llvm::enumerate(rightOf(key, warp.tilesPerChunk)))
+            for (auto [chunk, sum] : llvm::zip(chunks, sums))
+              sum = warp.codesMma(chunk, n, /*transpose=*/false, right, sum);
+          return sums;
+        });
+    for (auto [i, product] : llvm::enumerate(products))
+      store(t.mul(ownValueTile(i), t.index(kTile)), product);
+  } else {
+    const SmallVector<Value> zeros(warp.tilesPerChunk, warp.zeroSum());
+    t.loop(t.index(0), t.index(chunkRounds()), 1, {},
+           [&](Value round, ValueRange) -> SmallVector<Value> {
+             Value c = ownChunk(round);
+             auto products = overValueTiles(
+                 [&](Value tile) { return warp.loadChunk(h.codes, tile, c); },
+                 zeros, [&](Value chunk, Value tile, ValueRange carried) {
+                   SmallVector<Value> sums(carried);
+                   Value right = rightOf(t.mul(tile, t.index(kTile)), 1)[0];
+                   for (auto [n, sum] : llvm::enumerate(sums))
+                     sum = warp.codesMma(chunk, n, /*transpose=*/true, right,
+                                         sum);
+                   return sums;
+                 });
+             for (auto [n, product] : llvm::enumerate(products))
+               store(t.mul(keyTile(c, n), t.index(kTile)), product);
+             return {};
+           });
+  }
+  t.barrier();
+  arena.reset(mark);
+}
+
+//===--- orthonormal columns ----------------------------------------------===//
+
+/// By Cholesky of their Gram matrix. One pass leaves errors of the size of the
+/// matrix's condition: enough for a span, while what is stored takes two. A
+/// pivot below the floor is a dead direction, which becomes zero.
+void MmaFold::orthonormalise(VectorAxis axis, const View &columns,
+                             int passes) {
+  if (rank > kMaxCholesky)
+    return decant::orthonormalise(t, axis, columns, rank);
+  const int64_t mark = h.arena.mark();
+  const View gram = h.arena.take(ElementType::F32, 1, pairsOf(rank));
+  for (int pass = 0; pass < passes; ++pass) {
+    formGram(axis, columns, gram);
+    t.barrier();
+    choleskyPass(axis, columns, gram);
+    t.barrier();
+  }
+  h.arena.reset(mark);
+}
+
+/// Entries (i, j), j <= i, at i (i + 1) / 2 + j; each warp sums its share.
+void MmaFold::formGram(VectorAxis axis, const View &columns,
+                       const View &gram) {
+  const int dim = dimOf(axis), pairs = pairsOf(rank);
+  constexpr int kWarp = 32;
+  const int width = dim % (4 * kWarp) == 0 ? 4 : dim % (2 * kWarp) == 0 ? 2 : 1;
+  t.loop(t.index(0), t.index(llvm::divideCeil(pairs, warp.warps)), 1, {},
+         [&](Value round, ValueRange) -> SmallVector<Value> {
+           Value pair = t.add(t.mul(round, t.index(warp.warps)), t.valueLane);
+           pair = arith::MinUIOp::create(t.b, pair, t.index(pairs - 1));
+           Value i = t.index(0), start = t.index(0);
+           for (int row = 1; row < rank; ++row) {
+             Value below = arith::CmpIOp::create(
+                 t.b, arith::CmpIPredicate::uge, pair, t.index(pairsOf(row)));
+             i = arith::SelectOp::create(t.b, below, t.index(row), i);
+             start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)),
+                                             start);
+           }
+           Value j = arith::SubIOp::create(t.b, pair, start);
+           Value sum = t.zeros(t.vectorOf(int64_t(width)));
+           for (int first = 0; first < dim; first += kWarp * width) {
+             Value at = t.add(t.mul(t.keyLane, t.index(width)), t.index(first));
+             Value inside;
+             if (first + kWarp * width > dim) {
+               inside = warp.less(at, t.index(dim));
+               at = arith::MinUIOp::create(t.b, at, t.index(dim - 1));
+             }
+             Value x = t.load(columns, i, at, width);
+             if (inside)
+               x = arith::SelectOp::create(t.b, inside, x,
+                                           t.zeros(t.vectorOf(int64_t(width))));
+             sum = t.fma(x, t.load(columns, j, at, width), sum);
+           }
+           Value total = t.laneReduce(ReduceKind::Add,
+                                      t.reduce(ReduceKind::Add, sum),
+                                      VectorAxis::Key);
+           t.ifTrue(warp.equal(t.keyLane, 0),
+                    [&] { t.storeScalar(gram, t.index(0), pair, total); });
+           return {};
+         });
+}
+
+void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
+                           const View &gram) {
+  const int dim = dimOf(axis);
+  auto entry = [&](int i, int j) {
+    return t.loadScalar(gram, t.index(0), t.index(pairsOf(i) + j));
+  };
+  Value trace = t.f32(0);
+  for (int i = 0; i < rank; ++i)
+    trace = t.add(trace, entry(i, i));
+  Value floor = t.mul(trace, t.f32(kPivotFloor / rank));
+  SmallVector<SmallVector<Value>> lower(rank);
+  SmallVector<Value> inverse, alive;
+  auto minusProduct = [&](Value x, Value y, Value z) {
+    return math::FmaOp::create(t.b, arith::NegFOp::create(t.b, x), y, z)
+        .getResult();
+  };
+  for (int i = 0; i < rank; ++i) {
+    for (int j = 0; j < i; ++j) {
+      Value x = entry(i, j);
+      for (int k = 0; k < j; ++k)
+        x = minusProduct(lower[i][k], lower[j][k], x);
+      lower[i].push_back(t.mul(x, inverse[j]));
+    }
+    Value pivot = entry(i, i);
+    for (int k = 0; k < i; ++k)
+      pivot = minusProduct(lower[i][k], lower[i][k], pivot);
+    alive.push_back(
+        arith::CmpFOp::create(t.b, arith::CmpFPredicate::OGT, pivot, floor));
+    Value safe = arith::SelectOp::create(t.b, alive[i], pivot, t.f32(1));
+    inverse.push_back(arith::SelectOp::create(
+        t.b, alive[i], math::RsqrtOp::create(t.b, safe), t.f32(0)));
+  }
+  warp.forElements(dim, [&](Value element, Value inside) {
+    SmallVector<Value> x;
+      for (int i = 0; i < rank; ++i)
+        x.push_back(t.loadScalar(columns, t.index(i), element));
+    for (int i = 0; i < rank; ++i) {
+      for (int k = 0; k < i; ++k)
+        x[i] = minusProduct(lower[i][k], x[k], x[i]);
+      // A dead direction may hold anything: select zero, do not multiply.
+      x[i] = arith::SelectOp::create(t.b, alive[i], t.mul(x[i], inverse[i]),
+                                     t.f32(0));
+    }
+    t.ifTrue(inside, [&] {
+      for (int i = 0; i < rank; ++i)
+        t.storeScalar(columns, t.index(i), element, x[i]);
+    });
+  });
+}
+
+/// The fitted terms as f16, to the slot and to the panel.
+void MmaFold::storeTerms(VectorAxis axis, const View &fitted, const View &stored,
+                bool negate) {
+  warp.forElements(dimOf(axis), [&](Value element, Value inside) {
+    t.ifTrue(inside, [&] {
+      for (int r = 0; r < rank; ++r) {
+        Value x = t.loadScalar(fitted, t.index(r), element);
+        t.storeScalar(stored, t.index(r), element, x);
+        t.storeScalar(termsOf(axis), t.index(firstNew + r), element,
+                      negate ? arith::NegFOp::create(t.b, x).getResult() : x);
+      }
+    });
+  });
+}

@@ -1,0 +1,140 @@
+//===- MmaFold.h - a window becomes a checkpoint, on tensor cores -*- C++ -*-=//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The state is never whole anywhere. Products with it (to fit compensators,
+// MmaFit.cpp) go through the codes and the terms, as a read does. What needs
+// its elements (scales, codes: MmaEncode.cpp) rebuilds them tile by tile:
+//
+//   E[v, k] = columnScale[v] (codes[v, k] rowScale[k]) + sum_t values[t, v]
+//   keys[t, k]
+//
+// the new compensators among the terms, keys negated. A pass that sums over
+// values gives each warp its key tiles, one that sums over keys its value
+// tiles: the codes are read again each time, from the cache, and no pass needs
+// the sums of another warp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TRANSFORMS_TILING_MMAFOLD_H
+#define DECANT_TRANSFORMS_TILING_MMAFOLD_H
+
+#include "MmaHead.h"
+
+namespace decant {
+
+class MmaFold {
+public:
+  explicit MmaFold(MmaHead &head);
+  void run(const TokenUpdate &update);
+
+private:
+  using PowerOfTwo = WarpTile::PowerOfTwo;
+
+  View line(int dim) { return h.arena.take(ElementType::F32, 1, dim); }
+  int dimOf(VectorAxis axis) const {
+    return axis == VectorAxis::Key ? layout.paddedKey : layout.paddedValue;
+  }
+  static VectorAxis other(VectorAxis axis) {
+    return axis == VectorAxis::Key ? VectorAxis::Value : VectorAxis::Key;
+  }
+  const View &termsOf(VectorAxis axis) const {
+    return axis == VectorAxis::Key ? h.termKeys : h.termValues;
+  }
+  const View &scaleOf(VectorAxis axis) const {
+    return axis == VectorAxis::Key ? rowScale : columnScale;
+  }
+
+  const View &inverseOf(VectorAxis axis) const {
+    return axis == VectorAxis::Key ? keyInverse : valueInverse;
+  }
+
+  //===--- start (MmaFold.cpp) --------------------------------------------===//
+  void start(const TokenUpdate &update);
+  void storeUpdate(const TokenUpdate &update);
+  /// Scalar decays go into the terms' values, once for all passes.
+  void weighValues();
+  mlir::Value largestOf(const View &line, int dim);
+
+  //===--- tiles of codes -------------------------------------------------===//
+  mlir::Value ownValueTile(int i);
+  mlir::Value keyTile(mlir::Value chunk, int n);
+  /// Chunks of key tiles are dealt out to the warps in rounds; warps without
+  /// one repeat the last.
+  int chunkRounds() const;
+  mlir::Value ownChunk(mlir::Value round);
+  using TileLoad = llvm::function_ref<mlir::Value(mlir::Value tile)>;
+  using TileBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value codes, mlir::Value tile, mlir::ValueRange carried)>;
+  /// `body` for all value tiles, what is loaded for the next one on its way.
+  llvm::SmallVector<mlir::Value>
+  overValueTiles(TileLoad load, llvm::ArrayRef<mlir::Value> initial,
+                 TileBody body);
+  using ChunksBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      llvm::ArrayRef<mlir::Value> chunks, mlir::Value c,
+      mlir::ValueRange carried)>;
+  /// `body` for each chunk of key tiles of all own value tiles, the next ones
+  /// on their way.
+  llvm::SmallVector<mlir::Value>
+  overOwnTiles(llvm::ArrayRef<mlir::Value> initial, ChunksBody body);
+
+  //===--- compensators (MmaFit.cpp) --------------------------------------===//
+  void fitTerms();
+  /// to[r] = S from[r], or S^T from[r] when `axis`, which is summed over, is
+  /// the key axis.
+  void multiply(VectorAxis axis, const View &from, const View &to);
+  void multiplyGroup(VectorAxis axis, const View &from, const View &to,
+                     int first, int count);
+  void orthonormalise(VectorAxis axis, const View &columns, int passes);
+  void choleskyPass(VectorAxis axis, const View &columns, const View &gram);
+  void formGram(VectorAxis axis, const View &columns, const View &gram);
+  void storeTerms(VectorAxis axis, const View &fitted, const View &stored,
+                  bool negate);
+
+  //===--- scales and codes (MmaEncode.cpp) -------------------------------===//
+  struct ValueSide {
+    llvm::SmallVector<mlir::Value> terms;
+    mlir::Value scale;   // vector<4>: of (g, g, g + 8, g + 8)
+    mlir::Value inverse; // null: none was fitted
+  };
+  struct KeySide {
+    llvm::SmallVector<mlir::Value> terms[2];
+    mlir::Value scale[2][2]; // diagonals: high part and rest
+    mlir::Value firstKey[2]; // of the lane's two
+    mlir::Value inverse[2];  // of (2t, 2t + 1, 2t, 2t + 1)
+  };
+  void spreadRowScale();
+  ValueSide valueSide(mlir::Value tile);
+  KeySide keySide(mlir::Value tile);
+  llvm::SmallVector<ValueSide> ownValueSides();
+  mlir::Value residual(mlir::Value codes, int half, const ValueSide &values,
+                       const KeySide &keys);
+  void fitScale(const ScaleSpec &scale, bool last);
+  void keyStatistics(ReduceKind kind, const View &out);
+  void valueStatistics(ReduceKind kind, const View &out);
+  void fitAndEncode(const ScaleSpec &scale);
+  void encodeValueTile(const ScaleSpec &scale, mlir::Value tile,
+                       const PowerOfTwo &unit, const View &waiting);
+  void encode();
+  /// Whether the last scale and the codes can be found in one pass, from
+  /// residuals that stay in registers as f16.
+  bool encodesWithLastScale() const;
+
+  MmaHead &h;
+  LaneTile &t;
+  WarpTile &warp;
+  const SlotLayout &layout;
+  const int rank, firstNew; // row of the first new compensator
+  View rowScale, columnScale, keyInverse, valueInverse;
+  View diagonal, bias;
+  mlir::Value largestFitted; // of the thread's scales that were fitted last
+  PowerOfTwo power[2]; // of the largest scale along each axis
+  bool hasInverse[2] = {false, false};
+};
+
+} // namespace decant
+
+#endif // DECANT_TRANSFORMS_TILING_MMAFOLD_H
