@@ -25,6 +25,8 @@ using namespace decant;
 namespace {
 
 constexpr int64_t kSharedAlign = 16;
+/// For fewer elements, collecting the sums costs more than it saves.
+constexpr int64_t kFewestScattered = 8;
 /// Sums cross warps in packs of up to 16 bytes, the widest shared access; packs
 /// of neighbours lie side by side, which keeps the accesses free of conflicts.
 constexpr int64_t kPack = 4;
@@ -56,6 +58,51 @@ public:
                                             gpu::ShuffleMode::XOR);
         element = combine(element, other.getShuffleResult());
       }
+  }
+
+  /// The same bits with fewer shuffles: at each distance a lane gives half of
+  /// the first `count` elements away and goes on with the other half, until it
+  /// has one; in the end every lane asks the one that has it. `count` is a
+  /// power of two and at most the number of lanes. The other elements are
+  /// shuffled beside them, so that all wait together.
+  void scatter(MutableArrayRef<Value> all, int64_t count) {
+    SmallVector<Value> elements(all.take_front(count));
+    MutableArrayRef<Value> others = all.drop_front(count);
+    Value lane = arith::IndexCastOp::create(b, b.getI32Type(), place.innerLane);
+    int64_t distance = 1;
+    for (; elements.size() > 1; distance *= 2) {
+      Value upper = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ne,
+          arith::AndIOp::create(b, lane, i32(distance)), i32(0));
+      const size_t half = elements.size() / 2;
+      for (size_t i = 0; i < half; ++i) {
+        Value low = elements[i], high = elements[half + i];
+        Value kept = arith::SelectOp::create(b, upper, high, low);
+        Value given = arith::SelectOp::create(b, upper, low, high);
+        auto other = gpu::ShuffleOp::create(b, given, distance, kWarp,
+                                            gpu::ShuffleMode::XOR);
+        elements[i] = combine(kept, other.getShuffleResult());
+      }
+      elements.resize(half);
+      shuffle(others, distance, 2 * distance);
+    }
+    for (; distance < grid.inner; distance *= 2) {
+      shuffle(elements, distance, 2 * distance);
+      shuffle(others, distance, 2 * distance);
+    }
+    // The first of the lanes that share the sums, in its warp.
+    Value thread = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, place.outerLane, index(grid.inner)),
+        place.innerLane);
+    Value first = arith::AndIOp::create(
+        b, arith::IndexCastOp::create(b, b.getI32Type(), thread),
+        i32(kWarp - grid.inner));
+    for (int64_t i = 0; i < count; ++i) {
+      Value owner = arith::OrIOp::create(b, first, i32(ownerOf(i, count)));
+      all[i] = gpu::ShuffleOp::create(b, elements[0], owner, i32(kWarp),
+                                      gpu::ShuffleMode::IDX)
+                   .getShuffleResult();
+    }
   }
 
   /// One instruction: the bits of floats that are not negative are ordered as
@@ -108,6 +155,21 @@ public:
   }
 
 private:
+  /// The lane that ends with element `i` of `count`: at distance 1 the upper
+  /// half went to odd lanes, and so on.
+  static int64_t ownerOf(int64_t i, int64_t count) {
+    int64_t lane = 0;
+    for (int64_t distance = 1, half = count / 2; half > 0;
+         distance *= 2, half /= 2)
+      if (i & half)
+        lane |= distance;
+    return lane;
+  }
+
+  Value i32(int64_t value) {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
+  }
+
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
@@ -188,6 +250,7 @@ bool LaneReductions::crossesWarps(LaneReduceOp reduce) const {
 }
 
 LaneReductions::LaneReductions(KernelOp kernel, LaneGrid grid) : grid(grid) {
+  kernel.walk([&](MmaOp) { usesTiles = true; });
   SmallVector<LaneReduceOp> crossing;
   kernel.walk([&](LaneReduceOp reduce) {
     if (crossesWarps(reduce))
@@ -211,6 +274,15 @@ LaneReductions::LaneReductions(KernelOp kernel, LaneGrid grid) : grid(grid) {
   }
 }
 
+int64_t LaneReductions::scattered(LaneReduceOp reduce) const {
+  if (usesTiles || reduce.getKind() != ReduceKind::Add || reduce.getFrom() ||
+      reduce.getUntil())
+    return 0;
+  const int64_t most = std::min(widthOf(reduce.getType()), grid.inner);
+  const int64_t count = llvm::bit_floor(uint64_t(most));
+  return count >= kFewestScattered ? count : 0;
+}
+
 Value LaneReductions::map(ImplicitLocOpBuilder &b, LaneReduceOp reduce,
                           Value value, const Place &place) const {
   auto type = dyn_cast<VectorType>(reduce.getType());
@@ -229,6 +301,11 @@ Value LaneReductions::map(ImplicitLocOpBuilder &b, LaneReduceOp reduce,
   if (isMagnitude && isInner && !reduce.getFrom() && grid.inner == kWarp) {
     for (Value &element : elements)
       element = reducer.largestOfWarp(element);
+  } else if (const int64_t count = scattered(reduce); isInner && count > 0) {
+    MutableArrayRef<Value> left = elements;
+    for (; int64_t(left.size()) >= 2 * count; left = left.drop_front(count))
+      reducer.scatter(left.take_front(count), count);
+    reducer.scatter(left, count);
   } else if (isInner) {
     reducer.shuffle(elements, reduce.getFrom().value_or(1),
                     reduce.getUntil().value_or(grid.inner));

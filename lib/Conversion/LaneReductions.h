@@ -62,8 +62,11 @@ private:
   };
 
   bool crossesWarps(LaneReduceOp reduce) const;
+  /// How many elements of a sum over inner lanes are formed by one lane each.
+  int64_t scattered(LaneReduceOp reduce) const;
 
   LaneGrid grid;
+  bool usesTiles = false; // of tensor cores
   llvm::DenseMap<mlir::Operation *, Plan> plans;
   int64_t areas = 0, areaBytes = 0;
 };

@@ -137,3 +137,46 @@ decant.kernel @slices(%out: memref<1024xf32>) attributes {
   memref.store %x, %out[%slice] : memref<1024xf32>
   decant.return
 }
+
+// -----
+
+// Nine sums over 16 lanes, of which two sets share a warp. Eight are formed by one
+// lane each: at distance 1 odd lanes keep the upper four and give the lower ones, and
+// so on, 4 + 2 + 1 + 1 shuffles beside the ninth's 4; then every lane gets all of them
+// from the lanes of its set. Element 1 went to the upper quarter, eighth and so on:
+// lane 4 has it, lane 2 element 2, lane 6 element 3, lane 1 element 4.
+// CHECK-LABEL: gpu.func @scattered(
+// CHECK-SAME: dynamic_shared_bytes = 0
+// CHECK: %[[THREAD:.*]] = gpu.thread_id x
+// CHECK: %[[LANE:.*]] = arith.remui %[[THREAD]], %c16 : index
+// CHECK: %[[OUTER:.*]] = arith.divui %[[THREAD]], %c16 : index
+// CHECK: %[[LOW:.*]] = vector.extract %{{.*}}[0]
+// CHECK: %[[HIGH:.*]] = vector.extract %{{.*}}[4]
+// CHECK: %[[L:.*]] = arith.index_cast %[[LANE]] : index to i32
+// CHECK: %[[BIT:.*]] = arith.andi %[[L]], %c1_i32
+// CHECK: %[[ODD:.*]] = arith.cmpi ne, %[[BIT]], %c0_i32
+// CHECK: %[[KEPT:.*]] = arith.select %[[ODD]], %[[HIGH]], %[[LOW]] : f32
+// CHECK: %[[GIVEN:.*]] = arith.select %[[ODD]], %[[LOW]], %[[HIGH]] : f32
+// CHECK: %[[GOT:.*]], %{{.*}} = gpu.shuffle xor %[[GIVEN]], %c1_i32
+// CHECK: arith.addf %[[KEPT]], %[[GOT]] : f32
+// CHECK-COUNT-4: gpu.shuffle xor %{{.*}}, %c1_i32
+// CHECK-COUNT-3: gpu.shuffle xor %{{.*}}, %c2_i32
+// CHECK-COUNT-2: gpu.shuffle xor %{{.*}}, %c4_i32
+// CHECK-COUNT-2: gpu.shuffle xor %{{.*}}, %c8_i32
+// CHECK: %[[BASE:.*]] = arith.andi %{{.*}}, %c16_i32 : i32
+// CHECK: gpu.shuffle idx %[[SUM:.*]], %[[BASE]], %c32_i32
+// CHECK: %[[FOUR:.*]] = arith.ori %[[BASE]], %c4_i32
+// CHECK: gpu.shuffle idx %[[SUM]], %[[FOUR]], %c32_i32
+// CHECK: %[[TWO:.*]] = arith.ori %[[BASE]], %c2_i32
+// CHECK: gpu.shuffle idx %[[SUM]], %[[TWO]], %c32_i32
+// CHECK: arith.ori %[[BASE]], %c6_i32
+// CHECK: arith.ori %[[BASE]], %c1_i32
+// CHECK-COUNT-4: gpu.shuffle idx %[[SUM]]
+// CHECK-NOT: gpu.shuffle
+decant.kernel @scattered(%x: vector<9xf32>, %out: memref<1024xf32>) attributes {
+    lanes = array<i64: 16, 8>, target = #decant.target<"sm_90a">} {
+  %k = decant.lane <key>
+  %y = decant.lane_reduce add %x over <key> : vector<9xf32>
+  vector.store %y, %out[%k] : memref<1024xf32>, vector<9xf32>
+  decant.return
+}
