@@ -116,9 +116,10 @@ private:
       return engine.prepare(spec, device);
     CompileOptions compile;
     DECANT_ASSIGN(compile.target, targetFor(*device));
-    compile.order = options.order == toString(CodeOrder::Rows)
-                        ? CodeOrder::Rows
-                        : CodeOrder::Fragments;
+    for (CodeOrder order :
+         {CodeOrder::Rows, CodeOrder::Fragments, CodeOrder::Columns})
+      if (options.order == toString(order))
+        compile.order = order;
     DECANT_ASSIGN(KernelImage decode, engine.image(spec, compile));
     compile.kernels = KernelSet::Transfer;
     DECANT_ASSIGN(KernelImage transfer, engine.image(spec, compile));
@@ -335,8 +336,8 @@ int main(int argc, char **argv) {
       ->delimiter(',');
   app.add_option("--window", options.windows)->delimiter(',');
   app.add_option("--tokens", options.tokens);
-  app.add_option("--order", options.order, "of codes: rows, fragments")
-      ->check(CLI::IsMember({"rows", "fragments"}));
+  app.add_option("--order", options.order, "of codes: rows, fragments, columns")
+      ->check(CLI::IsMember({"rows", "fragments", "columns"}));
   app.add_option("--set", options.overrides, "path=value, for every spec");
   app.add_option("--key-heads", options.keyHeads, "of GDN");
   app.add_option("--value-heads", options.valueHeads);

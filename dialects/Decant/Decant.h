@@ -30,6 +30,9 @@ namespace decant {
 bool isVectorOf(mlir::Type type, VectorAxis axis);
 /// The axis of a key or value vector type; nullopt for any other type.
 std::optional<VectorAxis> axisOf(mlir::Type type);
+/// Whether a decant.dot inside `op` is over the value axis: a sum that blocks
+/// that share a head by columns cannot form.
+bool sumsOverValues(mlir::Operation *op);
 /// tensor<dim x f32, #decant.axis<axis>>.
 mlir::RankedTensorType vectorType(mlir::MLIRContext *context, VectorAxis axis,
                                   int64_t dim);

@@ -62,7 +62,8 @@ def Decant_StrategyKind : Decant_Enum<"StrategyKind", "how a kernel is built", [
   I32EnumAttrCase<"Simt", 0, "simt">, I32EnumAttrCase<"Mma", 1, "mma">]>;
 def Decant_CodeOrderKind : Decant_Enum<"CodeOrderKind", "how codes are ordered", [
   I32EnumAttrCase<"Rows", 0, "rows">,
-  I32EnumAttrCase<"Fragments", 1, "fragments">]>;
+  I32EnumAttrCase<"Fragments", 1, "fragments">,
+  I32EnumAttrCase<"Columns", 2, "columns">]>;
 def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is folded", [
   I32EnumAttrCase<"Apart", 0, "apart">, I32EnumAttrCase<"Step", 1, "step">]>;
 def Decant_LaneOrderKind : Decant_Enum<"LaneOrderKind", "which lanes are neighbours", [

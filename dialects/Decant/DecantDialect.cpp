@@ -72,6 +72,16 @@ bool decant::isVectorOf(Type type, VectorAxis axis) {
   return axisOf(type) == axis;
 }
 
+bool decant::sumsOverValues(Operation *op) {
+  return op
+      ->walk([](DotOp dot) {
+        return isVectorOf(dot.getLhs().getType(), VectorAxis::Value)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 RankedTensorType decant::vectorType(MLIRContext *context, VectorAxis axis,
                                     int64_t dim) {
   return RankedTensorType::get({dim}, Float32Type::get(context),

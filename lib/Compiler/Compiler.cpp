@@ -84,13 +84,31 @@ private:
 };
 
 /// Fragments where tensor cores serve the spec: windows, whose steps only read
-/// the codes, and codes that a fold rounds with scales.
+/// the codes, and codes that a fold rounds with scales. Columns for states that
+/// a GPU's step holds, all columns in one block or not.
 CodeOrder defaultOrder(const DecodeSpec &spec, const RecordShape &record,
-                       const TargetInfo &target) {
+                       const TargetInfo &target, bool sumsOverValues) {
   const SlotLayout layout = makeSlotLayout(spec, record, CodeOrder::Fragments);
   const bool suits = layout.window > 1 || isInteger(layout.codes.type);
-  return suits && mmaSchedule(layout, target) ? CodeOrder::Fragments
-                                              : CodeOrder::Rows;
+  if (suits)
+    return mmaSchedule(layout, target) ? CodeOrder::Fragments : CodeOrder::Rows;
+  const SlotLayout columns = makeSlotLayout(spec, record, CodeOrder::Columns);
+  const bool held =
+      target.kind == TargetKind::Nvidia &&
+      holdsState(defaultSchedule(columns, target, sumsOverValues), columns);
+  return held ? CodeOrder::Columns : CodeOrder::Rows;
+}
+
+/// What `schedule` reads best: fragments by tensor cores; a state that it holds
+/// along its neighbouring lanes, by rows or columns.
+CodeOrder orderFor(const Schedule &schedule, const DecodeSpec &spec,
+                   const RecordShape &record) {
+  if (schedule.strategy == Strategy::Mma)
+    return CodeOrder::Fragments;
+  const bool columns =
+      schedule.threads() > 1 && schedule.lanes == LaneOrder::KeyFirst &&
+      holdsState(schedule, makeSlotLayout(spec, record, CodeOrder::Columns));
+  return columns ? CodeOrder::Columns : CodeOrder::Rows;
 }
 
 /// Runs the pipeline from `rule` on, one stage at a time, up to `last`.
@@ -111,13 +129,17 @@ runStages(const DecodeSpec &spec, CompileOptions options, Session &session,
       atStage(stage, *module);
   };
   finish(Stage::Rule);
+  const bool sums = sumsOverValues(*module);
   for (Stage stage : allStages()) {
     if (stage <= Stage::Rule || stage > last || stage == Stage::Image)
       continue;
     // The bytes of a slot follow from what a token adds to it.
-    if (stage == Stage::Formatted && !options.order && !options.schedule)
-      options.order =
-          defaultOrder(spec, recordShapeOf(*module), options.target);
+    if (stage == Stage::Formatted && !options.order) {
+      const RecordShape record = recordShapeOf(*module);
+      options.order = options.schedule
+                          ? orderFor(*options.schedule, spec, record)
+                          : defaultOrder(spec, record, options.target, sums);
+    }
     PassManager manager(&session.context);
     buildPipeline(manager, options, Stage(int(stage) - 1), stage);
 #ifdef NDEBUG
@@ -172,13 +194,6 @@ const std::vector<Stage> &decant::allStages() {
       Stage::Formatted, Stage::Scheduled, Stage::Tiled,
       Stage::Mapped,    Stage::LLVM,      Stage::Image};
   return stages;
-}
-
-CodeOrder CompileOptions::codeOrder() const {
-  if (order)
-    return *order;
-  return schedule && schedule->strategy == Strategy::Mma ? CodeOrder::Fragments
-                                                         : CodeOrder::Rows;
 }
 
 double CompileTimes::total() const {

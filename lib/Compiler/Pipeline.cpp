@@ -38,7 +38,7 @@ void addStage(OpPassManager &manager, const CompileOptions &options,
     // Before the schedule: the bytes of a slot must not depend on it, or a
     // tuner could not change it under live slots.
     MaterializeFormatOptions format;
-    format.codeOrder = toString(options.codeOrder());
+    format.codeOrder = toString(options.order.value_or(CodeOrder::Rows));
     manager.addPass(createMaterializeFormat(format));
     return;
   }

@@ -25,6 +25,10 @@ int64_t positionInRows(const SlotLayout &layout, int key, int value) {
   return int64_t(key) * layout.paddedValue + value;
 }
 
+int64_t positionInColumns(const SlotLayout &layout, int key, int value) {
+  return int64_t(value) * layout.paddedKey + key;
+}
+
 int64_t positionInFragments(const SlotLayout &layout, int bits, int key,
                             int value) {
   const int tiles = tilesPerChunk(layout, bits);
@@ -37,6 +41,18 @@ int64_t positionInFragments(const SlotLayout &layout, int bits, int key,
       (int64_t(valueTile) * chunksPerRow + keyTile / tiles) * kLanes + lane;
   const int field = bits < 8 ? code / 2 + 4 * (code % 2) : code;
   return (chunk * tiles + keyTile % tiles) * kLaneCodes + field;
+}
+
+int64_t position(const SlotLayout &layout, int bits, int key, int value) {
+  switch (layout.codeOrder) {
+  case CodeOrder::Rows:
+    return positionInRows(layout, key, value);
+  case CodeOrder::Fragments:
+    return positionInFragments(layout, bits, key, value);
+  case CodeOrder::Columns:
+    return positionInColumns(layout, key, value);
+  }
+  return 0;
 }
 
 } // namespace
@@ -60,11 +76,7 @@ int decant::tilesPerChunk(const SlotLayout &layout, int bits) {
 
 CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
                             int key, int value) {
-  const int64_t position =
-      layout.codeOrder == CodeOrder::Rows
-          ? positionInRows(layout, key, value)
-          : positionInFragments(layout, plane.bits, key, value);
-  const int64_t bit = position * plane.bits;
+  const int64_t bit = position(layout, plane.bits, key, value) * plane.bits;
   return {layout.codes.offset + plane.offset + bit / 8, int(bit % 8)};
 }
 

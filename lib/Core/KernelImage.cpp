@@ -151,7 +151,8 @@ SlotLayout layoutFromJson(FieldReader in) {
   layout.record.keyDecay = in.named("key_decay", kDecayShapes);
   layout.record.valueDecay = in.named("value_decay", kDecayShapes);
   layout.codeOrder =
-      in.named("code_order", {CodeOrder::Rows, CodeOrder::Fragments});
+      in.named("code_order",
+               {CodeOrder::Rows, CodeOrder::Fragments, CodeOrder::Columns});
   in.array("scales", [&](FieldReader scale) {
     layout.scales.push_back(
         {scale.named("axis", {Axis::Key, Axis::Value}),

@@ -33,6 +33,14 @@ constexpr int kMaxHeldElements = 128;
 constexpr int kHeldElements = 64;
 constexpr int kTightThreads = 128;
 constexpr int kHopperShared = 227 * 1024;
+/// In columns, where a block is a warp: elements of a lane, and warps of an SM,
+/// which leaves 80 registers, or 96 for decays that are vectors and for lanes
+/// without keys.
+constexpr int kColumnElements = 32, kColumnWarps = 24, kFewColumnWarps = 20;
+/// Every block works out the decays of its keys.
+constexpr int kKeysWithVectors = 4;
+/// Keys of f32 that are one load: the parts of sums over keys.
+constexpr int kHeldPart = 4;
 /// Small blocks, so that one waits, one loads and one stores on every SM.
 constexpr int kSmRegisters = 65536;
 constexpr int kFewestBlocksOfAnSm = 16; // sm_86
@@ -162,10 +170,26 @@ std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout) {
 }
 
 /// Codes that are the state itself and change with every token.
-bool isPlain(const SlotLayout &layout) {
+bool isState(const SlotLayout &layout) {
   return layout.window == 1 && layout.scales.empty() &&
-         layout.compensators == 0 && layout.codeOrder == CodeOrder::Rows &&
-         elementBits(layout.codes.type) >= 16;
+         layout.compensators == 0 && elementBits(layout.codes.type) >= 16;
+}
+
+/// And lie as lanes can hold them.
+bool isPlain(const SlotLayout &layout) {
+  return isState(layout) && layout.codeOrder != CodeOrder::Fragments;
+}
+
+/// Whether key lanes cover the key axis; lanes that hold the state may reach
+/// beyond it, each as a whole.
+bool coversKeys(const Schedule &schedule, const SlotLayout &layout) {
+  const int keys = schedule.keyLanes * schedule.keysPerLane;
+  if (keys == layout.paddedKey)
+    return true;
+  return layout.codeOrder == CodeOrder::Columns &&
+         holdsState(schedule, layout) && keys > layout.paddedKey &&
+         keys / 2 < layout.paddedKey &&
+         layout.paddedKey % schedule.keysPerLane == 0;
 }
 
 } // namespace
@@ -194,7 +218,7 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
     return refuse(fmt::format("key_lanes is {}; a power of two up to {} is "
                               "needed, since key lanes share a warp",
                               schedule.keyLanes, kWarp));
-  if (schedule.keyLanes * schedule.keysPerLane != layout.paddedKey)
+  if (!coversKeys(schedule, layout))
     return refuse(fmt::format("key_lanes x keys_per_lane is {}; the padded key "
                               "dim is {}",
                               schedule.keyLanes * schedule.keysPerLane,
@@ -232,6 +256,59 @@ int decant::defaultKeyLanes(const SlotLayout &layout) {
   return layout.paddedKey % kMaxKeyLanes == 0 ? kMaxKeyLanes : kMinKeyLanes;
 }
 
+int decant::keysPerPart(const SlotLayout &layout) {
+  return isState(layout)
+             ? std::min(kHeldPart, layout.paddedKey / defaultKeyLanes(layout))
+             : layout.paddedKey;
+}
+
+/// For a state in columns that the step holds: a lane has 16 bytes of each of
+/// its columns, or 4 keys, and lanes of one warp have all keys of some, one run
+/// of memory. A block is one warp, which waits for none. Sums over values need
+/// all columns in one block.
+static std::optional<Schedule> columnSchedule(const SlotLayout &layout,
+                                              const TargetInfo &target,
+                                              bool sumsOverValues) {
+  if (!isPlain(layout))
+    return std::nullopt;
+  Schedule schedule;
+  schedule.rows = RowLoop::Unrolled;
+  schedule.keysPerLane = kMaxLoadBytes / elementBytes(layout.codes.type);
+  const bool vectors = layout.record.keyDecay == DecayShape::Vector;
+  if (vectors)
+    schedule.keysPerLane = std::min(schedule.keysPerLane, kKeysWithVectors);
+  while (schedule.keyLanes * schedule.keysPerLane < layout.paddedKey)
+    (schedule.keyLanes < kWarp ? schedule.keyLanes : schedule.keysPerLane) *= 2;
+  int values = kFewValues;
+  while (schedule.keysPerLane * values > kColumnElements)
+    values /= 2;
+  schedule.valueLanes = kWarp / schedule.keyLanes;
+  if (sumsOverValues) {
+    while (values > 1 &&
+           schedule.keyLanes * (layout.paddedValue / values) < kWarp)
+      values /= 2;
+    while (schedule.keyLanes * (layout.paddedValue / values) >
+               target.maxThreads &&
+           layout.paddedValue % (2 * values) == 0)
+      values *= 2;
+    schedule.valueLanes = layout.paddedValue / values;
+  }
+  while (values > 1 && layout.paddedValue % (schedule.valueLanes * values) != 0)
+    values /= 2;
+  schedule.valuesPerLane = values;
+  schedule.split = layout.paddedValue / (schedule.valueLanes * values);
+  if (schedule.keysPerLane * values > kHeldElements ||
+      schedule.threads() > target.maxThreads)
+    return std::nullopt;
+  const bool beyond =
+      schedule.keyLanes * schedule.keysPerLane > layout.paddedKey;
+  const int warps = vectors || beyond ? kFewColumnWarps : kColumnWarps;
+  const int blocks = warps * kWarp / schedule.threads();
+  if (schedule.keysPerLane * values <= kColumnElements && !sumsOverValues)
+    schedule.blocksPerSm = std::min(blocks, target.maxBlocksPerSm);
+  return schedule;
+}
+
 /// For a state that the step holds: a lane has 16 bytes of each of its rows, or
 /// fewer where the rows are many. Value lanes cover whole rows where a block
 /// has the threads for it: a head is then one run of memory, which on an H200
@@ -241,6 +318,8 @@ int decant::defaultKeyLanes(const SlotLayout &layout) {
 static std::optional<Schedule> holdingSchedule(const SlotLayout &layout,
                                                const TargetInfo &target,
                                                bool sumsOverValues) {
+  if (layout.codeOrder == CodeOrder::Columns)
+    return columnSchedule(layout, target, sumsOverValues);
   if (!isPlain(layout))
     return std::nullopt;
   Schedule schedule;

@@ -78,7 +78,15 @@ const char *decant::toString(DecayShape shape) {
 }
 
 const char *decant::toString(CodeOrder order) {
-  return order == CodeOrder::Rows ? "rows" : "fragments";
+  switch (order) {
+  case CodeOrder::Rows:
+    return "rows";
+  case CodeOrder::Fragments:
+    return "fragments";
+  case CodeOrder::Columns:
+    return "columns";
+  }
+  return "";
 }
 
 int64_t SlotLayout::stateBytesPerHead() const {
@@ -124,7 +132,9 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   const int64_t key = layout.paddedKey, value = layout.paddedValue;
 
   RegionAllocator allocator;
-  layout.codes = allocator.take(spec.state.codes, key, value);
+  const bool columns = order == CodeOrder::Columns;
+  layout.codes = allocator.take(spec.state.codes, columns ? value : key,
+                                columns ? key : value);
   for (const ScaleSpec &scale : spec.state.scales) {
     if (scale.axis == Axis::Key)
       layout.keyScale = allocator.take(scale.type, 1, key);

@@ -24,7 +24,8 @@ constexpr int kSimtThreads = 256;
 constexpr int kMovmatrixIsa = 78;
 
 // Shared memory per block: CUDA programming guide, table of compute
-// capabilities ("maximum amount of shared memory per thread block").
+// capabilities ("maximum amount of shared memory per thread block"), as blocks
+// per SM ("maximum number of resident blocks per SM").
 std::vector<TargetInfo> makeTargets() {
   using F = Feature;
   const std::vector<F> hopper = {F::BulkCopy, F::Clusters, F::Fp8Convert};
@@ -33,7 +34,8 @@ std::vector<TargetInfo> makeTargets() {
   std::vector<F> blackwellFp4 = blackwell;
   blackwellFp4.push_back(F::Fp4Convert);
   auto gpu = [](const char *name, int ptxIsa, int major, int minor,
-                bool forward, int sharedBytes, std::vector<F> features) {
+                bool forward, int sharedBytes, int blocks,
+                std::vector<F> features) {
     TargetInfo target;
     target.name = target.arch = name;
     target.kind = TargetKind::Nvidia;
@@ -43,6 +45,7 @@ std::vector<TargetInfo> makeTargets() {
     target.forwardCompatible = forward;
     target.maxSharedBytes = sharedBytes;
     target.maxThreads = kSimtThreads;
+    target.maxBlocksPerSm = blocks;
     target.features = std::move(features);
     return target;
   };
@@ -56,17 +59,17 @@ std::vector<TargetInfo> makeTargets() {
   host.maxThreads = kSimtThreads;
   return {
       host,
-      gpu("sm_80", kMovmatrixIsa, 8, 0, true, 163 * 1024, {}),
-      gpu("sm_86", kMovmatrixIsa, 8, 6, true, 99 * 1024, {}),
-      gpu("sm_89", 78, 8, 9, true, 99 * 1024, {F::Fp8Convert}),
-      gpu("sm_90", 78, 9, 0, true, 227 * 1024, hopper),
-      gpu("sm_90a", 80, 9, 0, false, 227 * 1024, hopper),
-      gpu("sm_100", 86, 10, 0, true, 227 * 1024, blackwell),
-      gpu("sm_100a", 86, 10, 0, false, 227 * 1024, blackwellFp4),
-      gpu("sm_103a", 88, 10, 3, false, 227 * 1024, blackwellFp4),
-      gpu("sm_120", 87, 12, 0, true, 99 * 1024, blackwell),
-      gpu("sm_120a", 87, 12, 0, false, 99 * 1024, blackwellFp4),
-      gpu("sm_121a", 88, 12, 1, false, 99 * 1024, blackwellFp4),
+      gpu("sm_80", kMovmatrixIsa, 8, 0, true, 163 * 1024, 32, {}),
+      gpu("sm_86", kMovmatrixIsa, 8, 6, true, 99 * 1024, 16, {}),
+      gpu("sm_89", 78, 8, 9, true, 99 * 1024, 24, {F::Fp8Convert}),
+      gpu("sm_90", 78, 9, 0, true, 227 * 1024, 32, hopper),
+      gpu("sm_90a", 80, 9, 0, false, 227 * 1024, 32, hopper),
+      gpu("sm_100", 86, 10, 0, true, 227 * 1024, 32, blackwell),
+      gpu("sm_100a", 86, 10, 0, false, 227 * 1024, 32, blackwellFp4),
+      gpu("sm_103a", 88, 10, 3, false, 227 * 1024, 32, blackwellFp4),
+      gpu("sm_120", 87, 12, 0, true, 99 * 1024, 24, blackwell),
+      gpu("sm_120a", 87, 12, 0, false, 99 * 1024, 24, blackwellFp4),
+      gpu("sm_121a", 88, 12, 1, false, 99 * 1024, 24, blackwellFp4),
   };
 }
 

@@ -39,14 +39,12 @@ struct AssignSchedulePass
       }
   }
 
-  static bool needsSumsOverValues(KernelOp kernel) {
-    return kernel
-        .walk([](DotOp dot) {
-          return isVectorOf(dot.getLhs().getType(), VectorAxis::Value)
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+  /// A transfer works through the rows of lanes; none of them may lie beyond
+  /// the keys, as those of lanes that hold a state may.
+  static bool suitsTransfers(const Schedule &schedule,
+                             const SlotLayout &layout) {
+    return schedule.strategy == Strategy::Simt &&
+           schedule.keyLanes * schedule.keysPerLane == layout.paddedKey;
   }
 
   Status assign(KernelOp kernel) {
@@ -60,17 +58,22 @@ struct AssignSchedulePass
     const StringRef name = kernel.getSymName();
     const bool isTransfer =
         name.starts_with("pack") || name.starts_with("unpack");
-    const bool sumsOverValues = needsSumsOverValues(kernel);
-    Schedule chosen = defaultSchedule(layout, target, sumsOverValues);
+    const bool needsSums = sumsOverValues(kernel);
+    Schedule chosen = defaultSchedule(layout, target, needsSums);
+    if (isTransfer && !suitsTransfers(chosen, layout)) {
+      SlotLayout rows = layout;
+      rows.codeOrder = CodeOrder::Rows;
+      chosen = defaultSchedule(rows, target);
+    }
     if (!schedule.empty()) {
       DECANT_ASSIGN(const Schedule asked, parseSchedule(schedule));
-      if (!(isTransfer && asked.strategy == Strategy::Mma))
+      if (!isTransfer || suitsTransfers(asked, layout))
         chosen = asked;
     } else if (!isTransfer) {
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
     DECANT_TRY(check(chosen, layout, target));
-    if (chosen.split > 1 && sumsOverValues)
+    if (chosen.split > 1 && needsSums)
       return Status::invalid(fmt::format(
           "schedule <{}>: split is {}; kernel @{} sums over the value axis, "
           "which blocks cannot share",

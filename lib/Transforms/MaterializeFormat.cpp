@@ -342,12 +342,14 @@ struct MaterializeFormatPass
   using MaterializeFormatBase::MaterializeFormatBase;
 
   void runOnOperation() override {
-    CodeOrder order = CodeOrder::Rows;
-    if (codeOrder == decant::toString(CodeOrder::Fragments)) {
-      order = CodeOrder::Fragments;
-    } else if (codeOrder != decant::toString(CodeOrder::Rows)) {
+    constexpr CodeOrder kOrders[] = {CodeOrder::Rows, CodeOrder::Fragments,
+                                     CodeOrder::Columns};
+    const auto *order = llvm::find_if(kOrders, [&](CodeOrder each) {
+      return codeOrder == decant::toString(each);
+    });
+    if (order == std::end(kOrders)) {
       getOperation().emitError("code-order: '")
-          << codeOrder << "'; allowed are rows, fragments";
+          << codeOrder << "'; allowed are rows, fragments, columns";
       return signalPassFailure();
     }
     for (KernelOp kernel :
@@ -358,7 +360,7 @@ struct MaterializeFormatPass
           dyn_cast<WindowType>(kernel.getBody().getArgument(0).getType());
       if (!window)
         continue;
-      if (failed(format(kernel, window, order)))
+      if (failed(format(kernel, window, *order)))
         return signalPassFailure();
       kernel.erase();
     }
@@ -371,6 +373,11 @@ struct MaterializeFormatPass
       return kernel.emitError("needs #decant.heads, #decant.inputs, "
                               "#decant.format and #decant.target; "
                               "decant-expand-window puts them there");
+    const ElementType codes = toElementType(kernel.getFormat()->getCodes());
+    if (order == CodeOrder::Columns && isInteger(codes))
+      return kernel.emitError("code-order: columns are for float codes; the "
+                              "codes are ")
+             << decant::toString(codes);
     const StringRef name = kernel.getSymName();
     FormatBuilder builder(kernel, window, order);
     if (name == "step") {

@@ -45,6 +45,14 @@ public:
         b(source.getLoc(), source) {}
 
   LogicalResult run() {
+    const bool beyond =
+        schedule.strategy == Strategy::Simt &&
+        schedule.keyLanes * schedule.keysPerLane != layout.paddedKey;
+    if (beyond && !holds())
+      return source.emitError("kernel @") << source.getSymName()
+                                          << " has lanes beyond the keys; only "
+                                             "one that holds its state from "
+                                             "reads to a fold can";
     auto kernel = KernelOp::create(
         b, source.getSymName(), source.getArgNames(), HeadsAttr(), InputsAttr(),
         FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
@@ -67,7 +75,7 @@ public:
     if (schedule.strategy == Strategy::Mma)
       allowApproximations(kernel);
     // Sums over the lanes of the other axis cross warps.
-    if (schedule.lanes == LaneOrder::ValueFirst)
+    if (schedule.lanes == LaneOrder::ValueFirst || !held.empty())
       joinReductions(kernel, VectorAxis::Key);
     source.erase();
     return success();
@@ -151,9 +159,10 @@ private:
     auto found = held.find(slot);
     return found == held.end() ? nullptr : &found->second;
   }
-  bool hasFold() {
-    return source.walk([](FoldOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
+  bool holds() {
+    return holdsState(schedule, layout) &&
+           source.walk([](FoldOp) { return WalkResult::interrupt(); })
+               .wasInterrupted();
   }
 
   template <typename Op> TokenUpdate updateOf(Op op) {
@@ -234,7 +243,13 @@ private:
     int64_t dim, width; // of the vector, of the lane's part
     Value first;        // the lane's first element
     bool padded, whole; // has elements beyond the dim; one lane holds all
+    /// Whether the dim ends where a lane's part does.
+    bool inWholeLanes() const { return width > 1 && dim % width == 0; }
   };
+  Value isWithin(const Part &part, Value element) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, element,
+                                 tile->index(part.dim));
+  }
   Part partOf(VectorAxis axis) {
     const bool keys = axis == VectorAxis::Key;
     const int64_t dim = keys ? layout.keyDim : layout.valueDim;
@@ -266,12 +281,21 @@ private:
           b, real, tile->zeros(tile->vectorOf(part.width)),
           ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
     }
+    if (part.inWholeLanes()) {
+      Value within = isWithin(part, part.first);
+      Value first =
+          arith::SelectOp::create(b, within, part.first, tile->index(0));
+      Value loaded = tile->widen(vector::LoadOp::create(
+          b, VectorType::get({part.width}, element), memref,
+          ValueRange{tile->add(offset, first)}, false, alignOf(part, element)));
+      return arith::SelectOp::create(b, within, loaded,
+                                     tile->zeros(tile->vectorOf(part.width)));
+    }
     // Element by element, from inside the vector, zero beyond its end.
     SmallVector<Value> elements;
     for (int64_t i = 0; i < part.width; ++i) {
       Value at = tile->add(part.first, tile->index(i));
-      Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
-                                           tile->index(part.dim));
+      Value inside = isWithin(part, at);
       Value safe = arith::MinUIOp::create(b, at, tile->index(part.dim - 1));
       Value value = tile->widen(memref::LoadOp::create(
           b, memref, ValueRange{tile->add(offset, safe)}));
@@ -301,17 +325,18 @@ private:
         vector = vector::ExtractStridedSliceOp::create(
             b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{part.dim},
             ArrayRef<int64_t>{1});
-      if (!part.padded || part.whole) {
-        vector::StoreOp::create(b, vector, memref,
-                                ValueRange{tile->add(offset, part.first)},
-                                false, alignOf(part, element));
+      if (!part.padded || part.whole || part.inWholeLanes()) {
+        const bool all = !part.padded || part.whole;
+        tile->ifTrue(all ? Value() : isWithin(part, part.first), [&] {
+          vector::StoreOp::create(b, vector, memref,
+                                  ValueRange{tile->add(offset, part.first)},
+                                  false, alignOf(part, element));
+        });
         return;
       }
       for (int64_t i = 0; i < part.width; ++i) {
         Value at = tile->add(part.first, tile->index(i));
-        Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
-                                             tile->index(part.dim));
-        tile->ifTrue(inside, [&] {
+        tile->ifTrue(isWithin(part, at), [&] {
           memref::StoreOp::create(b, tile->element(vector, i), memref,
                                   ValueRange{tile->add(offset, at)});
         });
@@ -325,7 +350,7 @@ private:
         heads.try_emplace(slot.getResult(), *tile, lookup(slot.getPool()),
                           lookup(slot.getOffset()));
     // Before the inputs: its loads take the longest.
-    if (holdsState(schedule, layout) && hasFold())
+    if (holds())
       held.try_emplace(slot.getResult(), *tile, entry->second);
     if (schedule.strategy != Strategy::Mma)
       return;
@@ -420,9 +445,11 @@ private:
         b, arith::CmpIPredicate::eq, lookup(touch.getHead()), tile->index(0));
     tile->ifTrue(isFirst, [&] {
       tile->onFirstLane([&] {
+        HeldState *state = heldOf(touch.getSlot());
         head(touch.getSlot())
             .copyCursor(*tile, lookup(touch.getPool()),
-                        lookup(touch.getHeader()), last.full);
+                        lookup(touch.getHeader()),
+                        state ? state->tokenCount() : Value(), last.full);
       });
     });
   }

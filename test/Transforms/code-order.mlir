@@ -4,7 +4,8 @@
 // RUN: decant-opt %t.formatted --decant-assign-schedule --decant-tile-kernel --canonicalize --cse | FileCheck %s --check-prefix=TILE
 // RUN: decant-opt %t.formatted --decant-assign-schedule="schedule='strategy = mma, key_lanes = 32, value_lanes = 1, keys_per_lane = 4, values_per_lane = 16, rows = unrolled'" --mlir-print-local-scope | FileCheck %s --check-prefix=TRANSFER
 // RUN: decant-opt %s --decant-materialize-format --mlir-print-local-scope | FileCheck %s --check-prefix=ROWS
-// RUN: not decant-opt %s --decant-materialize-format=code-order=columns 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: not decant-opt %s --decant-materialize-format=code-order=diagonals 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: not decant-opt %s --decant-materialize-format=code-order=columns 2>&1 | FileCheck %s --check-prefix=FLOATS
 
 !window = !decant.window<keyDim = 20, valueDim = 16, length = 4, compensators = 0,
     records = f16, writes = 1, keyDecay = none, valueDecay = none>
@@ -15,7 +16,8 @@
 // FORMAT-SAME: codes = #decant.region<0, 32 x 16, i8>
 // ROWS: paddedKey = 24, paddedValue = 16,
 // ROWS-NOT: codeOrder
-// WRONG: code-order: 'columns'; allowed are rows, fragments
+// WRONG: code-order: 'diagonals'; allowed are rows, fragments, columns
+// FLOATS: code-order: columns are for float codes; the codes are int8
 
 // A kernel of transfers is not one of tensor cores.
 // TRANSFER-COUNT-2: schedule = #decant.schedule<strategy = simt,

@@ -29,6 +29,10 @@
 // CHECK: %[[S0:.*]] = vector.load %[[CODES:.*]][%[[KEY]], %[[VALUE]]] {alignment = 16 : i64} : memref<16x32xf32>, vector<4xf32>
 // CHECK: %[[ROW1:.*]] = arith.addi %[[KEY]], %c1 : index
 // CHECK: %[[S1:.*]] = vector.load %[[CODES]][%[[ROW1]], %[[VALUE]]]
+// CHECK: %[[LANES:.*]] = arith.addi %[[KL]], %[[VL]] : index
+// CHECK: %[[ALL:.*]] = arith.addi %[[LANES]], %[[SLICE]] : index
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[ALL]], %c0 : index
+// CHECK: %[[TOKENS:.*]] = scf.if %[[ONE]] -> (i64) {
 // CHECK: vector.load %k[
 // CHECK: vector.load %v[
 
@@ -41,18 +45,14 @@
 // CHECK: decant.lane_reduce add %{{.*}} over <key> : vector<9xf32>
 // CHECK-NOT: decant.lane_reduce
 // CHECK-NOT: decant.barrier
-// CHECK: %[[LANES:.*]] = arith.addi %[[KL]], %[[VL]] : index
-// CHECK: %[[ALL:.*]] = arith.addi %[[LANES]], %[[SLICE]] : index
-// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[ALL]], %c0 : index
-// CHECK: %[[TOKENS:.*]] = scf.if %[[ONE]] -> (i64) {
 
 // and the loaded rows become the stored ones.
 // CHECK-NOT: vector.load
 // CHECK: %[[D0:.*]] = arith.mulf %[[S0]], %{{.*}} : vector<4xf32>
 // CHECK: %[[N0:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[D0]]
-// CHECK: vector.store %[[N0]], %[[CODES]][%[[KEY]], %[[VALUE]]] {alignment = 16 : i64}
 // CHECK: %[[D1:.*]] = arith.mulf %[[S1]], %{{.*}} : vector<4xf32>
 // CHECK: %[[N1:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[D1]]
+// CHECK: vector.store %[[N0]], %[[CODES]][%[[KEY]], %[[VALUE]]] {alignment = 16 : i64}
 // CHECK: vector.store %[[N1]], %[[CODES]][%[[ROW1]], %[[VALUE]]]
 
 // The cursor and the header belong to one lane of the first slice, the output to
@@ -62,11 +62,14 @@
 // CHECK: scf.if %[[ONE]] {
 // CHECK: %[[NEXT:.*]] = arith.addi %[[TOKENS]], %c1_i64
 // CHECK: memref.store %[[NEXT]], %{{.*}} : memref<1x2xi64>
+// CHECK: %[[COUNT:.*]] = arith.addi %[[TOKENS]], %c1_i64
 // CHECK: %[[OWNER:.*]] = arith.cmpi eq, %[[KL]], %c0 : index
 // CHECK: scf.if %[[OWNER]] {
 // CHECK: vector.store %{{.*}}, %out[
 // CHECK: scf.if
 // CHECK-NEXT: scf.if %[[ONE]] {
+// CHECK-NOT: memref.load
+// CHECK: memref.store %[[COUNT]], %{{.*}} : memref<1x2xi64>
 decant.kernel @step(%state: !pool, %k: !rows, %v: !rows, %g: f32, %out: !rows, %at: index) attributes {
     layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
   %row, %head = decant.block 2

@@ -50,3 +50,27 @@ decant.kernel @no_axis(%x: tensor<4xf32>) attributes {
   %y = arith.negf %x : tensor<4xf32>
   decant.return
 }
+
+// -----
+
+#layout = #decant.layout<heads = 1, keyDim = 24, valueDim = 16, paddedKey = 24, paddedValue = 16,
+    window = 1, compensators = 0, writes = 1, keyDecay = none, valueDecay = none, headBytes = 1552, codeOrder = columns,
+    scales = [], regions = {codes = #decant.region<0, 16 x 24, f32>, cursor = #decant.region<1536, 1 x 4, f32>}>
+#schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 4, keys_per_lane = 4,
+    values_per_lane = 4, rows = unrolled>
+!pool = memref<1048576xi8>
+!rows = memref<1048576xf32>
+!key = tensor<24xf32, #decant.axis<key>>
+!value = tensor<16xf32, #decant.axis<value>>
+
+// 8 x 4 keys are more than 24: rows of a lane that is not inside do not exist, which
+// only a state that stays in registers knows.
+// expected-error @+1 {{kernel @reads has lanes beyond the keys; only one that holds its state from reads to a fold can}}
+decant.kernel @reads(%state: !pool, %k: !rows, %out: !rows, %at: index) attributes {
+    layout = #layout, schedule = #schedule, target = #decant.target<"sm_90a">} {
+  %slot = decant.slot %state[%at] : !pool
+  %x = decant.load %k[%at] : !rows -> !key
+  %y = decant.window_read %slot, %x : (!decant.slot, !key) -> !value
+  decant.store %y, %out[%at] : !value, !rows
+  decant.return
+}

@@ -44,10 +44,8 @@ struct CompileOptions {
   TargetInfo target;
   KernelSet kernels = KernelSet::Decode;
   std::optional<Schedule> schedule; // the default schedule when absent
-  /// When absent: what the schedule's strategy reads best.
+  /// When absent: what the schedule reads best.
   std::optional<CodeOrder> order;
-
-  CodeOrder codeOrder() const;
 };
 
 /// Milliseconds of one compile() by stage, in order.

@@ -50,14 +50,16 @@ def MaterializeFormat : DecantPass<"decant-materialize-format"> {
     #decant.heads, #decant.inputs or #decant.format.
   }];
   let options = [Option<"codeOrder", "code-order", "std::string", "\"rows\"",
-                        "how codes are ordered: rows or fragments">];
+                        "how codes are ordered: rows, fragments or "
+                        "columns">];
 }
 
 def AssignSchedule : DecantPass<"decant-assign-schedule"> {
   let summary = "formatted -> scheduled: how is the work cut?";
   let description = [{
     Puts a #decant.schedule on every kernel and changes nothing else. Kernels that
-    pack or unpack keep the default when the schedule asked for is one of mma.
+    pack or unpack keep the default when the schedule asked for is one of mma, or
+    has lanes beyond the keys, as a state that a step holds allows.
   }];
   let options = [Option<"schedule", "schedule", "std::string", "\"\"",
                         "a schedule's text; the default schedule when empty">];

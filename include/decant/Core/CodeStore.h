@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// SlotLayout.h draws both orders of codes; these functions are the same drawing
+// SlotLayout.h draws the orders of codes; these functions are the same drawing
 // as arithmetic, for hosts. A code is read and written one at a time.
 //
 //===----------------------------------------------------------------------===//

@@ -25,7 +25,9 @@
 // With lanes = value_first, thread t is value lane t % valueLanes and key lane
 // t / valueLanes: a warp then loads whole lines of a few rows of the state.
 // split > 1 cuts the value axis of a head over that many blocks, each of which
-// holds valueLanes x valuesPerLane columns; all do the work along keys.
+// holds valueLanes x valuesPerLane columns; all do the work along keys. Where a
+// step holds its part of a state that lies in columns (CodeOrder::Columns), key
+// lanes come first and lanes beyond the key dim hold zeros.
 //
 // Strategy `mma`: one block per (row, value head), of value_lanes warps of 32
 // key lanes. A warp owns values_per_lane consecutive values; its lanes hold the
@@ -88,6 +90,11 @@ Status check(const Schedule &schedule, const SlotLayout &layout,
 /// does not divide the padded key dim. Simt kernels form sums over keys in this
 /// many parts on every target; a lane may have several of them.
 int defaultKeyLanes(const SlotLayout &layout);
+
+/// Floats that are the state itself can be held by other numbers of lanes, by
+/// rows or by columns. There each of those parts is a tree over parts of this
+/// many keys; elsewhere it is one.
+int keysPerPart(const SlotLayout &layout);
 
 /// Whether the step holds a lane's part of the state in registers from its
 /// reads to its write: at window 1, with codes that are the state itself

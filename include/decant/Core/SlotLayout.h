@@ -20,12 +20,24 @@
 //
 // Every region starts at a multiple of 16 bytes, heads and regions of 512
 // bytes and more at one of 128. codes are [key, value] over
-// the padded dims; padding elements are zero. A code of b bits that do not
-// make a whole byte is stored as planes (int6: its low 4 bits, then its high 2;
-// int3: its low 2, then its high 1), one after the other, each ordered alone.
+// the padded dims, in columns [value, key]; padding elements are zero. A code
+// of b bits that do not make a whole byte is stored as planes (int6: its low 4
+// bits, then its high 2; int3: its low 2, then its high 1), one after the
+// other, each ordered alone.
 //
 // CodeOrder::Rows: row-major, codes that share a byte from its lowest bits on,
 // integers in two's complement.
+//
+// CodeOrder::Columns: the rows of the transposed state, for floats only, that
+// is for states that a step reads and writes whole. The keys of a value follow
+// one another, so neighbouring lanes of a warp have neighbouring keys and form
+// sums over keys among themselves; some values are one run of memory. 128 keys
+// of f32, 16 bytes of a value per lane:
+//
+//   key         0 .. 3   4 .. 7   ...  124 .. 127
+//   value 0   | lane 0 | lane 1 | ... | lane 31 |
+//   value 1   | lane 0 | lane 1 | ... | lane 31 |
+//   ...
 //
 // CodeOrder::Fragments: as the lanes of a warp hold S^T as operand A of a
 // tensor-core product, tiles of 16 values x 16 keys:
@@ -57,7 +69,7 @@
 //   as code + 2^(bits - 1), unsigned. All-zero bytes are then the lowest code,
 //   under scales of zero: still an empty sequence.
 //
-// CodeStore.h reads and writes single codes in either order.
+// CodeStore.h reads and writes single codes in any order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_CORE_SLOTLAYOUT_H
@@ -75,8 +87,8 @@ namespace decant {
 enum class DecayShape { None, Scalar, Vector };
 const char *toString(DecayShape shape);
 
-/// How the codes of a head are ordered; the picture above has both.
-enum class CodeOrder { Rows, Fragments };
+/// How the codes of a head are ordered; the picture above has them.
+enum class CodeOrder { Rows, Fragments, Columns };
 const char *toString(CodeOrder order);
 
 /// What one token adds to the window; derived from the rule's IR.
@@ -97,7 +109,8 @@ struct Region {
 
 constexpr uint32_t kSlotVersion = 3;
 constexpr int64_t kSlotHeaderBytes = 128;
-/// The header word that holds the code order: 0 rows, 1 fragments.
+/// The header word that holds the code order: 0 rows, 1 fragments,
+/// 2 columns.
 constexpr int64_t kCodeOrderWord = 4;
 constexpr int64_t kSlotAlign = 16;
 /// Heads and long regions start at lines of memory: a line that two of them
@@ -115,7 +128,7 @@ struct SlotLayout {
   std::vector<ScaleSpec> scales; // in the order in which they were fitted
   CodeOrder codeOrder = CodeOrder::Rows;
 
-  Region codes;      // [paddedKey, paddedValue]
+  Region codes;      // [paddedKey, paddedValue], or in columns the other way
   Region keyScale;   // [1, paddedKey], empty without a key-axis scale
   Region valueScale; // [1, paddedValue]
   Region compKeys;   // f16 [compensators, paddedKey]

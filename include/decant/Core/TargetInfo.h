@@ -36,6 +36,7 @@ struct TargetInfo {
   bool forwardCompatible = false; // plain sm_XY PTX runs on later devices too
   int maxSharedBytes = 0;         // opt-in shared memory per block
   int maxThreads = 1;             // per block that the simt strategy uses
+  int maxBlocksPerSm = 1;         // that can be resident
   std::vector<Feature> features;
 
   bool has(Feature feature) const;

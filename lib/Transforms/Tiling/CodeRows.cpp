@@ -60,7 +60,7 @@ Value lowBits(LaneTile &tile, Value x, int bits) {
 CodeRows::CodeRows(LaneTile &tile, Value pool, Value offset)
     : order(tile.layout.codeOrder), type(tile.layout.codes.type) {
   const Region &codes = tile.layout.codes;
-  if (isPlain()) {
+  if (isPlain() || order == CodeOrder::Columns) {
     planes.push_back(
         {codePlanes(tile.layout)[0], tile.view(pool, offset, codes)});
     return;
@@ -84,6 +84,8 @@ Value CodeRows::load(LaneTile &tile, Value row) const {
   if (isPlain())
     return tile.load(planes[0].view, row, tile.firstValue,
                      tile.schedule.valuesPerLane);
+  if (order == CodeOrder::Columns)
+    return loadAcross(tile, row);
   Value stored;
   for (const Plane &plane : planes) {
     Value fields = order == CodeOrder::Rows ? unpack(tile, plane, row)
@@ -104,6 +106,8 @@ Value CodeRows::load(LaneTile &tile, Value row) const {
 void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
   if (isPlain())
     return tile.store(planes[0].view, row, tile.firstValue, codes);
+  if (order == CodeOrder::Columns)
+    return storeAcross(tile, row, codes);
   if (!isInteger(type))
     return scatter(tile, planes[0], row, tile.narrow(codes, type));
   Value stored = tile.narrow(codes, ElementType::I8);
@@ -119,6 +123,69 @@ void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
     else
       scatterInTurn(tile, plane, row, fields);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+Value CodeRows::loadAcross(LaneTile &tile, Value row) const {
+  SmallVector<Value> values;
+  for (int i = 0; i < tile.schedule.valuesPerLane; ++i)
+    values.push_back(tile.loadScalar(
+        planes[0].view, tile.add(tile.firstValue, tile.index(i)), row));
+  return vector::FromElementsOp::create(tile.b, tile.valueType(), values);
+}
+
+void CodeRows::storeAcross(LaneTile &tile, Value row, Value codes) const {
+  for (int i = 0; i < tile.schedule.valuesPerLane; ++i)
+    tile.storeScalar(planes[0].view, tile.add(tile.firstValue, tile.index(i)),
+                     row, tile.element(codes, i));
+}
+
+namespace {
+
+/// The same elements as vectors along the other axis: names, no work.
+SmallVector<Value> transposed(LaneTile &tile, ArrayRef<Value> vectors,
+                              VectorType type) {
+  const int64_t count = cast<VectorType>(vectors[0].getType()).getDimSize(0);
+  SmallVector<Value> results;
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Value> elements;
+    for (Value vector : vectors)
+      elements.push_back(tile.element(vector, i));
+    results.push_back(vector::FromElementsOp::create(tile.b, type, elements));
+  }
+  return results;
+}
+
+} // namespace
+
+SmallVector<Value> CodeRows::loadTile(LaneTile &tile) const {
+  SmallVector<Value> vectors;
+  if (order != CodeOrder::Columns) {
+    for (int i = 0; i < tile.schedule.keysPerLane; ++i)
+      vectors.push_back(load(tile, tile.add(tile.firstKey, tile.index(i))));
+    return vectors;
+  }
+  for (int i = 0; i < tile.schedule.valuesPerLane; ++i)
+    vectors.push_back(tile.loadAlong(VectorAxis::Key, planes[0].view,
+                                     tile.add(tile.firstValue, tile.index(i))));
+  return transposed(tile, vectors, tile.valueType());
+}
+
+void CodeRows::storeTile(LaneTile &tile, ArrayRef<Value> rows) const {
+  if (order != CodeOrder::Columns) {
+    for (auto [i, row] : llvm::enumerate(rows))
+      store(tile, tile.add(tile.firstKey, tile.index(i)), row);
+    return;
+  }
+  const SmallVector<Value> columns = transposed(tile, rows, tile.keyType());
+  tile.ifTrue(tile.inside(VectorAxis::Key), [&] {
+    for (auto [i, column] : llvm::enumerate(columns))
+      tile.store(planes[0].view, tile.add(tile.firstValue, tile.index(i)),
+                 tile.firstKey, column);
+  });
 }
 
 //===----------------------------------------------------------------------===//

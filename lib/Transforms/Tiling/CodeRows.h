@@ -8,8 +8,9 @@
 //
 // A simt lane sees the codes as the rows and columns of its tile, whatever
 // their order and their bits. Rows of whole bytes are one load; rows of less
-// are one load per plane and shuffles; fragments are gathered code by code,
-// which is slow and lets every kernel, host and transfer read every slot.
+// are one load per plane and shuffles; fragments and single rows of columns are
+// gathered code by code, which is slow and lets every kernel, host and transfer
+// read every slot. A whole tile of columns is one load per value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TRANSFORMS_TILING_CODEROWS_H
@@ -32,10 +33,18 @@ public:
   /// their n-th row together.
   void store(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
 
+  /// All rows of the lane's tile, and back, where codes are floats or bytes: in
+  /// columns a load or store for each value. Rows of a lane that lies beyond
+  /// the keys are zeros, and are not stored.
+  llvm::SmallVector<mlir::Value> loadTile(LaneTile &tile) const;
+  void storeTile(LaneTile &tile, llvm::ArrayRef<mlir::Value> rows) const;
+
 private:
   struct Plane {
     CodePlane place;
-    View view; // [key, value] where rows are whole bytes, else [1, elements]
+    // [key, value] where rows are whole bytes, [value, key] for columns, else
+    // [1, elements].
+    View view;
   };
   /// `count` codes of consecutive values, in fragment order: a code's element
   /// (or byte), its first bit in it, and the elements to the next code.
@@ -45,6 +54,8 @@ private:
   };
 
   bool isPlain() const;
+  mlir::Value loadAcross(LaneTile &tile, mlir::Value row) const;
+  void storeAcross(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
   llvm::SmallVector<Run> runs(LaneTile &tile, const Plane &plane,
                               mlir::Value row) const;
   mlir::Value gather(LaneTile &tile, const Plane &plane, mlir::Value row) const;

@@ -8,26 +8,15 @@
 
 #include "HeldState.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace decant;
 
 HeldState::HeldState(LaneTile &tile, const StoredHead &head)
-    : tile(tile), head(head) {
-  for (int i = 0; i < tile.schedule.keysPerLane; ++i)
-    rows.push_back(
-        head.codes.load(tile, tile.add(tile.firstKey, tile.index(i))));
-}
+    : tile(tile), head(head), rows(head.codes.loadTile(tile)),
+      tokens(head.tokenCount(tile)) {}
 
 SmallVector<Value> HeldState::read(ArrayRef<Value> vectors) {
-  const int count = rows.size();
-  // The parts in which every target forms a sum over keys: rows one after the
-  // other within a part, a tree over the parts. A lane may have several.
-  int part = count;
-  if (llvm::isPowerOf2_32(tile.layout.paddedKey))
-    part =
-        std::gcd(count, tile.layout.paddedKey / defaultKeyLanes(tile.layout));
+  const int count = rows.size(), part = tile.rowsPerPart(count);
   SmallVector<Value> results;
   for (Value vector : vectors) {
     SmallVector<Value> sums;
@@ -39,11 +28,8 @@ SmallVector<Value> HeldState::read(ArrayRef<Value> vectors) {
       }
       sums.push_back(sum);
     }
-    for (; sums.size() > 1; sums.resize(sums.size() / 2))
-      for (size_t i = 0; i < sums.size() / 2; ++i)
-        sums[i] = tile.add(sums[2 * i], sums[2 * i + 1]);
     results.push_back(
-        tile.laneReduce(ReduceKind::Add, sums[0], VectorAxis::Key));
+        tile.laneReduce(ReduceKind::Add, tile.tree(sums), VectorAxis::Key));
   }
   return results;
 }
@@ -52,18 +38,18 @@ void HeldState::fold(const TokenUpdate &update) {
   auto at = [&](Value keys, int i) {
     return isa<VectorType>(keys.getType()) ? tile.element(keys, i) : keys;
   };
-  // On its way while the state is updated.
-  Value tokens = head.tokenCount(tile);
   for (auto [i, row] : llvm::enumerate(rows)) {
     row = tile.scale(row, update.valueDecay);
     if (update.keyDecay)
       row = tile.scale(row, at(update.keyDecay, i));
     for (auto [key, value] : llvm::zip(update.keys, update.values))
       row = tile.fma(tile.splat(at(key, i), tile.valueType()), value, row);
-    head.codes.store(tile, tile.add(tile.firstKey, tile.index(i)), row);
-    // A later read sees what memory holds.
-    row = tile.widen(tile.narrow(row, tile.layout.codes.type));
   }
+  head.codes.storeTile(tile, rows);
+  for (Value &row : rows) // a later read sees what memory holds
+    row = tile.widen(tile.narrow(row, tile.layout.codes.type));
   head.setFill(tile, tile.index(0));
   head.addToken(tile, tokens);
+  tokens = arith::AddIOp::create(tile.b, tokens,
+                                 arith::ConstantIntOp::create(tile.b, 1, 64));
 }

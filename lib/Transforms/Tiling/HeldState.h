@@ -28,11 +28,14 @@ public:
   llvm::SmallVector<mlir::Value> read(llvm::ArrayRef<mlir::Value> vectors);
   /// Applies a token's update and stores the state; tileFold's bits.
   void fold(const TokenUpdate &update);
+  /// On the first lane: the tokens that the state holds.
+  mlir::Value tokenCount() const { return tokens; }
 
 private:
   LaneTile &tile;
   StoredHead head;
   llvm::SmallVector<mlir::Value> rows; // the lane's columns of its rows, f32
+  mlir::Value tokens;
 };
 
 } // namespace decant

@@ -53,11 +53,11 @@ Value LaneTile::firstOf(VectorAxis axis) const {
 }
 
 Value LaneTile::inside(VectorAxis axis) {
-  if (schedule.strategy != Strategy::Mma)
-    return {};
   const int64_t width = vectorOf(axis).getDimSize(0);
   const int64_t elements =
       axis == VectorAxis::Key ? layout.paddedKey : schedule.valuesPerLane;
+  if (axis == VectorAxis::Value && schedule.strategy != Strategy::Mma)
+    return {};
   if (elements == width * schedule.keyLanes)
     return {};
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, keyLane,
@@ -156,18 +156,16 @@ Value LaneTile::reduce(ReduceKind kind, Value vector) {
 
 SmallVector<Value> LaneTile::sumOverKeys(int count, RowsBody body) {
   const VectorType type = valueType();
-  const SmallVector<Value> zero(count, zeros(type));
-  Value last = add(firstKey, index(schedule.keysPerLane));
   const int lanes = defaultKeyLanes(layout);
   if (schedule.threads() > 1 || schedule.rows == RowLoop::Unrolled ||
       !llvm::isPowerOf2_32(layout.paddedKey))
-    return laneSums(body(firstKey, last, zero));
+    return laneSums(sumInParts(firstKey, schedule.keysPerLane, count, body));
   const int64_t rows = layout.paddedKey / lanes;
   View partial = scratch(lanes * count, layout.paddedValue);
   loop(index(0), index(lanes), 1, {},
        [&](Value lane, ValueRange) -> SmallVector<Value> {
          Value begin = mul(lane, index(rows));
-         SmallVector<Value> sums = body(begin, add(begin, index(rows)), zero);
+         SmallVector<Value> sums = sumInParts(begin, rows, count, body);
          Value first = mul(lane, index(count));
          for (int c = 0; c < count; ++c)
            store(partial, add(first, index(c)), index(0), sums[c]);
@@ -175,16 +173,45 @@ SmallVector<Value> LaneTile::sumOverKeys(int count, RowsBody body) {
        });
   SmallVector<Value> results;
   for (int c = 0; c < count; ++c) {
-    SmallVector<Value> tree;
+    SmallVector<Value> sums;
     for (int lane = 0; lane < lanes; ++lane)
-      tree.push_back(
+      sums.push_back(
           load(partial, index(lane * count + c), index(0), type.getDimSize(0)));
-    for (; tree.size() > 1; tree.resize(tree.size() / 2))
-      for (size_t i = 0; i < tree.size() / 2; ++i)
-        tree[i] = add(tree[2 * i], tree[2 * i + 1]);
-    results.push_back(tree[0]);
+    results.push_back(tree(sums));
   }
   return results;
+}
+
+SmallVector<Value> LaneTile::sumInParts(Value begin, int64_t rows, int count,
+                                        RowsBody body) {
+  const SmallVector<Value> zero(count, zeros(valueType()));
+  const int64_t part = rowsPerPart(rows);
+  SmallVector<SmallVector<Value>> parts;
+  for (int64_t first = 0; first < rows; first += part) {
+    Value from = add(begin, index(first));
+    parts.push_back(body(from, add(from, index(part)), zero));
+  }
+  SmallVector<Value> results;
+  for (int c = 0; c < count; ++c) {
+    SmallVector<Value> sums;
+    for (ArrayRef<Value> sumsOfPart : parts)
+      sums.push_back(sumsOfPart[c]);
+    results.push_back(tree(sums));
+  }
+  return results;
+}
+
+int64_t LaneTile::rowsPerPart(int64_t rows) const {
+  return llvm::isPowerOf2_32(layout.paddedKey)
+             ? std::gcd(rows, int64_t(keysPerPart(layout)))
+             : rows;
+}
+
+Value LaneTile::tree(SmallVector<Value> sums) {
+  for (; sums.size() > 1; sums.resize(sums.size() / 2))
+    for (size_t i = 0; i < sums.size() / 2; ++i)
+      sums[i] = add(sums[2 * i], sums[2 * i + 1]);
+  return sums[0];
 }
 
 SmallVector<Value> LaneTile::laneSums(ArrayRef<Value> sums) {

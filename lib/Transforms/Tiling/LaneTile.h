@@ -81,11 +81,17 @@ public:
   /// The same over all lanes that share a vector of `axis`.
   mlir::Value reduceAcross(ReduceKind kind, mlir::Value value, VectorAxis axis);
   /// Sums over the key rows: `body(begin, end, sums)` adds rows begin .. end to
-  /// sums in order. A target of one lane forms the partial sums of the others'
-  /// lanes and adds them in their order, for the same bits.
+  /// sums in order. They are formed in parts (keysPerPart), and a tree over the
+  /// parts goes on with the tree over the lanes; a target of one lane forms the
+  /// partial sums of the others' lanes and adds them in their order. So the
+  /// bits are the same, for power-of-two dims.
   using RowsBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value begin, mlir::Value end, mlir::ValueRange sums)>;
   llvm::SmallVector<mlir::Value> sumOverKeys(int count, RowsBody body);
+  /// Of `rows` rows that a lane adds up: how many are one part.
+  int64_t rowsPerPart(int64_t rows) const;
+  /// A binary tree over the index; a power of two of them.
+  mlir::Value tree(llvm::SmallVector<mlir::Value> sums);
   /// x . y over the whole axis.
   mlir::Value dot(mlir::Value x, mlir::Value y, VectorAxis axis);
 
@@ -137,6 +143,8 @@ public:
   mlir::Value widen(mlir::Value x);
 
 private:
+  llvm::SmallVector<mlir::Value> sumInParts(mlir::Value begin, int64_t rows,
+                                            int count, RowsBody body);
   llvm::SmallVector<mlir::Value> laneSums(llvm::ArrayRef<mlir::Value> sums);
 
   mlir::Attribute scratchSpace;

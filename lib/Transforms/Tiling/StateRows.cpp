@@ -31,7 +31,7 @@ void StateRows::chooseRounds() {
   // Rounds divide the lane's rows and, where one lane forms the sums of several
   // (LaneTile::sumOverKeys), the rows of each of those.
   const int part =
-      std::gcd(schedule.keysPerLane,
+      std::gcd(tile.rowsPerPart(schedule.keysPerLane),
                tile.layout.paddedKey / defaultKeyLanes(tile.layout));
   for (int rows = kMaxRowsPerRound; rows > 1; rows /= 2)
     if (part % rows == 0 && rows * schedule.valuesPerLane +

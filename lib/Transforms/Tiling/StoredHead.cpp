@@ -94,7 +94,7 @@ void StoredHead::clearTokens(LaneTile &tile) const {
 }
 
 void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header,
-                            Value folds) const {
+                            Value count, Value folds) const {
   auto space = cast<MemRefType>(pool.getType()).getMemorySpace();
   auto open = [&](Type type, int64_t count) -> Value {
     return memref::ViewOp::create(
@@ -102,26 +102,25 @@ void StoredHead::copyCursor(LaneTile &tile, Value pool, Value header,
         MemRefType::get({1, count}, type, MemRefLayoutAttrInterface(), space),
         pool, header, ValueRange{});
   };
-  auto copy = [&](Value from, Value to, int64_t word) {
-    const Value at[] = {tile.index(0), tile.index(word)};
-    memref::StoreOp::create(tile.b, memref::LoadOp::create(tile.b, from, at),
-                            to, at);
-  };
   Value headerWords = open(tile.b.getI32Type(), kCodeOrderWord + 1);
   auto put = [&](Value value, int64_t word) {
     memref::StoreOp::create(tile.b, value, headerWords,
                             ValueRange{tile.index(0), tile.index(word)});
   };
   put(arith::ConstantIntOp::create(tile.b, kSlotVersion, 32), 0);
-  Value fill = memref::LoadOp::create(
-      tile.b, words, ValueRange{tile.index(0), tile.index(0)});
+  Value zero = arith::ConstantIntOp::create(tile.b, 0, 32), fill = zero;
+  if (!count)
+    fill = memref::LoadOp::create(tile.b, words,
+                                  ValueRange{tile.index(0), tile.index(0)});
   if (folds)
-    fill = arith::SelectOp::create(
-        tile.b, folds, arith::ConstantIntOp::create(tile.b, 0, 32), fill);
+    fill = arith::SelectOp::create(tile.b, folds, zero, fill);
   put(fill, 1);
   put(arith::ConstantIntOp::create(tile.b, int(tile.layout.codeOrder), 32),
       kCodeOrderWord);
-  copy(tokens, open(tile.b.getI64Type(), 2), 1);
+  const Value at[] = {tile.index(0), tile.index(1)};
+  if (!count)
+    count = memref::LoadOp::create(tile.b, tokens, at);
+  memref::StoreOp::create(tile.b, count, open(tile.b.getI64Type(), 2), at);
 }
 
 StoredHead::RawStart StoredHead::loadStart(LaneTile &tile) const {

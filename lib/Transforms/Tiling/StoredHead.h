@@ -39,10 +39,12 @@ struct StoredHead {
   /// for at the end.
   mlir::Value tokenCount(LaneTile &tile) const;
   void clearTokens(LaneTile &tile) const;
-  /// Writes version, fill and tokens to the slot's header, for hosts to read;
-  /// where `folds` holds, a fold that empties the window comes next.
+  /// Writes version, fill and tokens to the slot's header, for hosts to read.
+  /// `tokens`, where the lane has the count at window 1, saves it two waits for
+  /// what it has just written. Where `folds` holds, a fold that empties the
+  /// window comes next.
   void copyCursor(LaneTile &tile, mlir::Value pool, mlir::Value header,
-                  mlir::Value folds = {}) const;
+                  mlir::Value tokens = {}, mlir::Value folds = {}) const;
 
   /// Loads fill and total decays. An empty window's total decay is 1 whatever
   /// the bytes say: all-zero bytes are an empty sequence.

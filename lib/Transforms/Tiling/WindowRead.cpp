@@ -34,11 +34,13 @@ SmallVector<Value> codesProduct(LaneTile &tile, const CodeRows &codes,
   };
   if (tile.schedule.rows == RowLoop::Unrolled)
     return tile.sumOverKeys(
-        vectors.size(), [&](Value begin, Value, ValueRange zero) {
+        vectors.size(),
+        [&, next = 0](Value begin, Value, ValueRange zero) mutable {
           SmallVector<Value> sums(zero);
-          for (int i = 0; i < tile.schedule.keysPerLane; ++i)
+          const int rows = tile.rowsPerPart(tile.schedule.keysPerLane);
+          for (int i = 0; i < rows; ++i, ++next)
             addRow(tile.add(begin, tile.index(i)), sums,
-                   [&](size_t c) { return tile.element(vectors[c], i); });
+                   [&](size_t c) { return tile.element(vectors[c], next); });
           return sums;
         });
   // A rolled loop indexes its weights, so they have to be in memory.

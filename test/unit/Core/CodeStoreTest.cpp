@@ -125,7 +125,27 @@ INSTANTIATE_TEST_SUITE_P(
                                      ElementType::BF16, ElementType::I8,
                                      ElementType::I6, ElementType::I4,
                                      ElementType::I3, ElementType::I2),
-                     testing::Values(CodeOrder::Rows, CodeOrder::Fragments)));
+                     testing::Values(CodeOrder::Rows, CodeOrder::Fragments,
+                                     CodeOrder::Columns)));
+
+// Padded to 24 keys and 32 values: a value's keys follow one another.
+TEST(CodeStore, ColumnsByHand) {
+  const SlotLayout layout =
+      layoutOf(ElementType::BF16, 20, 31, CodeOrder::Columns);
+  const CodePlane plane = codePlanes(layout)[0];
+  EXPECT_EQ(codePlace(layout, plane, 0, 0).byte, layout.codes.offset);
+  EXPECT_EQ(codePlace(layout, plane, 23, 0).byte, layout.codes.offset + 46);
+  EXPECT_EQ(codePlace(layout, plane, 0, 1).byte, layout.codes.offset + 48);
+  EXPECT_EQ(codePlace(layout, plane, 23, 31).byte,
+            layout.codes.offset + layout.codes.bytes() - 2);
+  std::vector<uint8_t> head(layout.headBytes, 0);
+  storeCode(layout, head.data(), 5, 3, 1);
+  const int64_t at = layout.codes.offset + (3 * 24 + 5) * 2;
+  EXPECT_EQ(head[at + 1], 0x3F); // 1 is 0x3F80
+  EXPECT_EQ(head[at], 0x80);
+  // All-zero bytes are zeros.
+  EXPECT_EQ(loadCode(layout, head.data(), 5, 4), 0);
+}
 
 TEST(CodeStore, RowsByHand) {
   SlotLayout layout = layoutOf(ElementType::I4, 16, 16, CodeOrder::Rows);

@@ -107,6 +107,17 @@ TEST(KernelImage, FindsEntriesByRole) {
   EXPECT_EQ(image.find("pack_f32"), nullptr);
 }
 
+TEST(KernelImage, EveryCodeOrderSurvives) {
+  for (CodeOrder order :
+       {CodeOrder::Rows, CodeOrder::Fragments, CodeOrder::Columns}) {
+    KernelImage image = sampleImage();
+    image.layout.codeOrder = order;
+    Expected<KernelImage> read = deserialize(serialize(image));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->layout.codeOrder, order);
+  }
+}
+
 TEST(KernelImage, EveryFieldSurvives) {
   KernelImage in = sampleImage();
   Expected<KernelImage> read = deserialize(serialize(in));

@@ -89,6 +89,111 @@ TEST(Schedule, DefaultForAStateThatTheStepHolds) {
   EXPECT_FALSE(holdsState(defaultSchedule(single, target("sm_90a")), window));
 }
 
+// In columns a warp has all keys of some values, a lane 16 bytes of each, 32
+// elements in all, and is a block.
+TEST(Schedule, DefaultForAStateInColumns) {
+  const std::string rest = ", rows = unrolled, boundary = apart, "
+                           "blocks_per_sm = 24, lanes = key_first, split = ";
+  auto text = [](int keyDim, int valueDim, ElementType codes,
+                 bool sums = false) {
+    return toString(
+        defaultSchedule(layoutOf(keyDim, valueDim, codes, CodeOrder::Columns),
+                        target("sm_90a"), sums));
+  };
+  EXPECT_EQ(text(128, 128, ElementType::F32),
+            "strategy = simt, key_lanes = 32, value_lanes = 1, "
+            "keys_per_lane = 4, values_per_lane = 8" +
+                rest + "16");
+  EXPECT_EQ(text(128, 128, ElementType::BF16),
+            "strategy = simt, key_lanes = 16, value_lanes = 2, "
+            "keys_per_lane = 8, values_per_lane = 4" +
+                rest + "16");
+  // More keys than 32 loads.
+  EXPECT_EQ(text(256, 128, ElementType::F32),
+            "strategy = simt, key_lanes = 32, value_lanes = 1, "
+            "keys_per_lane = 8, values_per_lane = 4" +
+                rest + "32");
+  // 24 of 32 lanes have keys.
+  EXPECT_EQ(text(96, 96, ElementType::F32),
+            "strategy = simt, key_lanes = 32, value_lanes = 1, "
+            "keys_per_lane = 4, values_per_lane = 8, rows = unrolled, "
+            "boundary = apart, blocks_per_sm = 20, lanes = key_first, "
+            "split = 12");
+  // Decays that are vectors are work of each key.
+  const Schedule vectors =
+      defaultSchedule(makeSlotLayout(specOf(128, 128, ElementType::BF16),
+                                     {1, DecayShape::Vector, DecayShape::None},
+                                     CodeOrder::Columns),
+                      target("sm_90a"));
+  EXPECT_EQ(vectors.keyLanes, 32);
+  EXPECT_EQ(vectors.keysPerLane, 4);
+  EXPECT_EQ(vectors.blocksPerSm, 20);
+  // Few keys leave lanes for values, and few values leave few of them a lane.
+  EXPECT_EQ(text(16, 16, ElementType::F32),
+            "strategy = simt, key_lanes = 4, value_lanes = 8, "
+            "keys_per_lane = 4, values_per_lane = 2" +
+                rest + "1");
+  // Sums over values keep all columns in one block of at most 256 lanes.
+  EXPECT_EQ(text(128, 128, ElementType::F32, true),
+            "strategy = simt, key_lanes = 32, value_lanes = 8, "
+            "keys_per_lane = 4, values_per_lane = 16, rows = unrolled, "
+            "boundary = apart, blocks_per_sm = 0, lanes = key_first, "
+            "split = 1");
+}
+
+TEST(Schedule, StatesInColumnsAreHeldForEveryDimOnEveryTarget) {
+  for (const TargetInfo &target : knownTargets())
+    for (int keyDim = kMinDim; keyDim <= kMaxDim; ++keyDim)
+      for (int valueDim = kMinDim; valueDim <= kMaxDim; valueDim += 15)
+        for (ElementType codes :
+             {ElementType::F32, ElementType::F16, ElementType::BF16}) {
+          if (target.kind == TargetKind::Cpu)
+            continue;
+          const SlotLayout layout =
+              layoutOf(keyDim, valueDim, codes, CodeOrder::Columns);
+          const Schedule schedule = defaultSchedule(layout, target);
+          const Status status = check(schedule, layout, target);
+          ASSERT_TRUE(status.ok()) << status.message();
+          ASSERT_TRUE(holdsState(schedule, layout)) << toString(schedule);
+          EXPECT_EQ(schedule.threads(), 32);
+          EXPECT_LE(schedule.blocksPerSm, target.maxBlocksPerSm);
+          // One load, or two where the keys are more than 32 of them.
+          const int bytes = schedule.keysPerLane * elementBytes(codes);
+          EXPECT_EQ(bytes,
+                    layout.paddedKey * elementBytes(codes) > 512 ? 32 : 16);
+          EXPECT_EQ(layout.paddedKey % schedule.keysPerLane, 0);
+          const Schedule sums = defaultSchedule(layout, target, true);
+          EXPECT_TRUE(check(sums, layout, target).ok());
+          EXPECT_EQ(sums.split, 1);
+          EXPECT_GE(sums.threads(), 32);
+        }
+}
+
+// Key lanes may reach beyond the keys of a held state, but not without need,
+// and each lies inside or outside.
+TEST(Schedule, LanesBeyondTheKeysOfColumns) {
+  auto accepts = [](int keyDim, int keyLanes, int keysPerLane,
+                    CodeOrder order = CodeOrder::Columns,
+                    RowLoop rows = RowLoop::Unrolled) {
+    Schedule schedule;
+    schedule.keyLanes = keyLanes;
+    schedule.keysPerLane = keysPerLane;
+    schedule.valuesPerLane = 4;
+    schedule.split = 32;
+    schedule.rows = rows;
+    return check(schedule, layoutOf(keyDim, 128, ElementType::F32, order),
+                 target("sm_90a"))
+        .ok();
+  };
+  EXPECT_TRUE(accepts(96, 32, 4));
+  EXPECT_TRUE(accepts(96, 16, 8));
+  EXPECT_FALSE(accepts(96, 16, 4)); // too few
+  EXPECT_FALSE(accepts(64, 32, 4)); // twice as many
+  EXPECT_FALSE(accepts(72, 8, 16)); // the fifth lane is neither
+  EXPECT_FALSE(accepts(96, 32, 4, CodeOrder::Rows));
+  EXPECT_FALSE(accepts(96, 32, 4, CodeOrder::Columns, RowLoop::Rolled));
+}
+
 TEST(Schedule, DefaultIsLegalForEveryDimOnEveryTarget) {
   // Dims are padded to multiples of 8 or 16, so these are all there is, and
   // some that need the padding.

@@ -210,6 +210,24 @@ TEST(SlotLayout, FragmentsPadKeysTo16) {
   }
 }
 
+TEST(SlotLayout, ColumnsAreTheOtherWayRound) {
+  DecodeSpec spec = leapQuantInt8();
+  spec.state = {ElementType::F32, {}};
+  spec.window = {1, 0, ElementType::F32};
+  const RecordShape record = {1, DecayShape::Scalar, DecayShape::None};
+  for (int dim : {16, 17, 24, 100, 128, 251}) {
+    spec.heads.keyDim = dim;
+    const SlotLayout layout = makeSlotLayout(spec, record, CodeOrder::Columns);
+    EXPECT_EQ(layout.codeOrder, CodeOrder::Columns);
+    EXPECT_EQ(layout.paddedKey, (dim + 7) / 8 * 8);
+    EXPECT_EQ(layout.codes.count, layout.paddedValue);
+    EXPECT_EQ(layout.codes.width, layout.paddedKey);
+    // No byte more than rows take.
+    EXPECT_EQ(layout.slotBytes, makeSlotLayout(spec, record).slotBytes);
+    expectSound(layout);
+  }
+}
+
 TEST(SlotLayout, EveryWindowAndRecordShapeIsSound) {
   for (int length : {1, 2, 7, 16, 64})
     for (int compensators : {0, 1, 3, 16})

@@ -106,6 +106,33 @@ TEST_P(CodeOrders, AreOneComputation) {
   EXPECT_EQ(word, 1u);
 }
 
+// Floats of a window in columns, too.
+TEST_P(CodeOrders, ColumnsAreThatComputation) {
+  if (std::strncmp(GetParam().codes, "int", 3) == 0) {
+    CompileOptions options;
+    options.target = valueOf(lookupTarget("x86-64"));
+    options.order = CodeOrder::Columns;
+    const Expected<KernelImage> image = sharedEngine().image(spec(), options);
+    ASSERT_FALSE(image.ok());
+    EXPECT_NE(image.status().message().find("columns are for float codes"),
+              std::string::npos)
+        << image.status().message();
+    return;
+  }
+  Layer rows = layer(CodeOrder::Rows), columns = layer(CodeOrder::Columns);
+  Oracle oracle(spec(), rows.layout(), 1);
+  for (int token = 0; token < 7; ++token) {
+    const Token input = makeToken(oracle, token);
+    ASSERT_EQ(rows.step(input), columns.step(input)) << token;
+  }
+  EXPECT_EQ(rows.states(), columns.states());
+  EXPECT_TRUE(sameAroundCodes(rows, columns));
+  EXPECT_EQ(rows.unpack(), columns.unpack());
+  uint32_t word = 0;
+  std::memcpy(&word, columns.slot(0) + 4 * kCodeOrderWord, sizeof(word));
+  EXPECT_EQ(word, 2u);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, CodeOrders,
     testing::Values(

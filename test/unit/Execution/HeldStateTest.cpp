@@ -9,12 +9,13 @@
 // A step that holds the state from its reads to its write, in blocks that share
 // a head, computes the bits of one that reads it twice, whole: outputs, codes,
 // cursors and headers. (FormatsTest and DimsTest compare the latter with
-// float64.)
+// float64.) In columns it computes the bits of rows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Oracle.h"
 
+#include <cstring>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -115,5 +116,100 @@ INSTANTIATE_TEST_SUITE_P(All, HeldStateOfManyLanes,
                                          Case{"gated_delta", "f32", 64, 40},
                                          Case{"kda", "f32", 128, 64},
                                          Case{"kda", "f16", 32, 16}));
+
+/// Whether headers, up to the order, and cursors have the same bytes.
+bool countAlike(Layer &a, Layer &b) {
+  const SlotLayout &layout = a.layout();
+  bool same = true;
+  for (int32_t row = 0; row < a.rows(); ++row) {
+    const uint8_t *x = a.slot(row), *y = b.slot(row);
+    same &= std::memcmp(x, y, 4 * kCodeOrderWord) == 0;
+    for (int head = 0; head < layout.valueHeads; ++head) {
+      const int64_t at =
+          kSlotHeaderBytes + head * layout.headBytes + layout.cursor.offset;
+      same &= std::memcmp(x + at, y + at, layout.cursor.bytes()) == 0;
+    }
+  }
+  return same;
+}
+
+/// Tokens, transfers and cursors of two layers that differ in order and
+/// schedule.
+void expectTheSameStates(const DecodeSpec &spec, Layer &rows, Layer &columns) {
+  ASSERT_EQ(columns.layout().codeOrder, CodeOrder::Columns);
+  Oracle oracle(spec, rows.layout(), 3);
+  auto expectSame = [&](int tokens) {
+    for (int token = 0; token < tokens; ++token) {
+      const Token input = makeToken(oracle, token);
+      ASSERT_EQ(rows.step(input), columns.step(input)) << token;
+    }
+    EXPECT_EQ(rows.states(), columns.states());
+    EXPECT_TRUE(countAlike(rows, columns));
+    EXPECT_TRUE(columns.poolGapsIntact());
+  };
+  expectSame(4);
+  const std::vector<double> dense = rows.unpack();
+  EXPECT_EQ(dense, columns.unpack());
+  rows.pack(dense);
+  columns.pack(dense);
+  EXPECT_EQ(dense, columns.unpack());
+  expectSame(2);
+}
+
+class Columns : public HeldState {};
+
+// Whole, and by the lanes of a GPU, in which keys come first.
+TEST_P(Columns, HaveTheBitsOfRows) {
+  Layer expected(spec(), inOrder(3), Kernels::All);
+  Layer whole(spec(), inOrder(3), Kernels::All, sharedEngine(),
+              CodeOrder::Columns);
+  expectTheSameStates(spec(), expected, whole);
+  Layer again(spec(), inOrder(3), Kernels::All);
+  const Schedule lanes =
+      defaultSchedule(whole.layout(), valueOf(lookupTarget("sm_90a")));
+  ASSERT_EQ(lanes.threads(), 32);
+  Layer held(spec(), inOrder(3), lanes, CodeOrder::Columns);
+  expectTheSameStates(spec(), again, held);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Columns,
+                         testing::Values(Case{"gated_delta", "f32", 128, 128},
+                                         Case{"gated_delta", "bf16", 128, 40},
+                                         Case{"gated_delta", "f16", 64, 48},
+                                         Case{"gated_delta", "f32", 256, 20},
+                                         Case{"gated_delta", "f32", 16, 16},
+                                         Case{"kda", "f32", 128, 64},
+                                         Case{"kda", "bf16", 256, 32},
+                                         Case{"kda", "f16", 32, 16}));
+
+// Other dims have no tree that all schedules share, and some lanes have no
+// keys.
+class ColumnsOfOtherDims : public HeldState {};
+
+TEST_P(ColumnsOfOtherDims, FollowTheRule) {
+  Layer one(spec(), inOrder(2), Kernels::Decode, sharedEngine(),
+            CodeOrder::Columns);
+  const Schedule schedule =
+      defaultSchedule(one.layout(), valueOf(lookupTarget("sm_90a")));
+  ASSERT_GT(schedule.keyLanes * schedule.keysPerLane, one.layout().paddedKey);
+  Layer many(spec(), inOrder(2), schedule, CodeOrder::Columns);
+  Oracle oracle(spec(), one.layout(), 2);
+  const Errors errors = runBoth(many, oracle, 7);
+  EXPECT_TRUE(errors.finite);
+  EXPECT_LE(errors.output, kF32Bound);
+  EXPECT_LE(errors.state, kF32Bound);
+  // What a transfer has of it, on lanes of its own.
+  const std::vector<double> dense = many.unpack();
+  EXPECT_EQ(dense, many.states());
+  many.pack(dense);
+  EXPECT_EQ(dense, many.unpack());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ColumnsOfOtherDims,
+                         testing::Values(Case{"gated_delta", "f32", 48, 72},
+                                         Case{"gated_delta", "f32", 100, 96},
+                                         Case{"gated_delta", "f32", 197, 20},
+                                         Case{"kda", "f32", 72, 100},
+                                         Case{"kda", "f32", 96, 48}));
 
 } // namespace

@@ -171,6 +171,37 @@ INSTANTIATE_TEST_SUITE_P(Texts, Rules,
                                               std::get<1>(info.param));
                          });
 
+// A GPU's step holds the state in columns: on the lanes of one warp, some of
+// them without keys, or of as many as it takes to sum over values in one block.
+class RulesInColumns : public testing::TestWithParam<Rule> {};
+
+TEST_P(RulesInColumns, AreDecodedAsTheyAreWritten) {
+  const Rule &rule = GetParam();
+  const DecodeSpec spec = makeSpecWithRule(
+      textOf(rule), {"heads.key_dim=40", "heads.value_dim=36"});
+  Layer one(spec, inOrder(2), Kernels::Decode, sharedEngine(),
+            CodeOrder::Columns);
+  const bool sums = std::string(rule.body).find("decant.dot") !=
+                    std::string::npos; // of values, here
+  const Schedule schedule =
+      defaultSchedule(one.layout(), valueOf(lookupTarget("sm_90a")), sums);
+  ASSERT_TRUE(holdsState(schedule, one.layout()));
+  ASSERT_EQ(schedule.keyLanes * schedule.keysPerLane, 64);
+  ASSERT_EQ(schedule.split, sums ? 1 : 3);
+  Layer layer(spec, inOrder(2), schedule, CodeOrder::Columns);
+  Oracle oracle(spec, layer.layout(), 2);
+  for (int token = 0; token < 7; ++token) {
+    const Token inputs = scaled(makeToken(oracle, token));
+    EXPECT_LE(relativeError(layer.step(inputs), oracle.step(inputs)), kF32Bound)
+        << token;
+  }
+  EXPECT_LE(relativeError(layer.states(), oracle.states), kF32Bound);
+  EXPECT_TRUE(layer.poolGapsIntact());
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, RulesInColumns, testing::ValuesIn(kRules),
+                         [](const auto &info) { return info.param.name; });
+
 // The gate conventions hold for whatever shape a rule gives its gates.
 TEST(RuleGates, FollowTheirConventions) {
   for (const auto &[rule, overrides] :
