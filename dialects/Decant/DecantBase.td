@@ -66,6 +66,9 @@ def Decant_CodeOrderKind : Decant_Enum<"CodeOrderKind", "how codes are ordered",
   I32EnumAttrCase<"Columns", 2, "columns">]>;
 def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is folded", [
   I32EnumAttrCase<"Apart", 0, "apart">, I32EnumAttrCase<"Step", 1, "step">]>;
+def Decant_CodeFetchKind : Decant_Enum<"CodeFetchKind", "where codes wait for a read", [
+  I32EnumAttrCase<"Registers", 0, "registers">,
+  I32EnumAttrCase<"Shared", 1, "shared">]>;
 def Decant_LaneOrderKind : Decant_Enum<"LaneOrderKind", "which lanes are neighbours", [
   I32EnumAttrCase<"KeyFirst", 0, "key_first">,
   I32EnumAttrCase<"ValueFirst", 1, "value_first">]>;
@@ -166,6 +169,9 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
 def Decant_BoundaryParameter : EnumParameter<Decant_BoundaryKind> {
   let defaultValue = "::decant::BoundaryKind::Apart";
 }
+def Decant_CodeFetchParameter : EnumParameter<Decant_CodeFetchKind> {
+  let defaultValue = "::decant::CodeFetchKind::Registers";
+}
 def Decant_LaneOrderParameter : EnumParameter<Decant_LaneOrderKind> {
   let defaultValue = "::decant::LaneOrderKind::KeyFirst";
 }
@@ -184,7 +190,8 @@ def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
                         Decant_BoundaryParameter:$boundary,
                         DefaultValuedParameter<"int64_t", "0">:$blocks_per_sm,
                         Decant_LaneOrderParameter:$lanes,
-                        DefaultValuedParameter<"int64_t", "1">:$split);
+                        DefaultValuedParameter<"int64_t", "1">:$split,
+                        Decant_CodeFetchParameter:$fetch);
 }
 
 //===----------------------------------------------------------------------===//

@@ -192,7 +192,8 @@ ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
       schedule.rows == RowLoop::Unrolled ? RowLoopKind::Unrolled
                                          : RowLoopKind::Rolled,
       BoundaryKind(schedule.boundary), schedule.blocksPerSm,
-      LaneOrderKind(schedule.lanes), schedule.split);
+      LaneOrderKind(schedule.lanes), schedule.split,
+      CodeFetchKind(schedule.fetch));
 }
 
 Schedule decant::fromAttr(ScheduleAttr attr) {
@@ -201,6 +202,7 @@ Schedule decant::fromAttr(ScheduleAttr attr) {
   schedule.boundary = Boundary(attr.getBoundary());
   schedule.blocksPerSm = attr.getBlocksPerSm();
   schedule.lanes = LaneOrder(attr.getLanes());
+  schedule.fetch = CodeFetch(attr.getFetch());
   schedule.split = attr.getSplit();
   schedule.keyLanes = attr.getKeyLanes();
   schedule.valueLanes = attr.getValueLanes();

@@ -29,9 +29,9 @@ bool isApproximable(Operation *op) {
 Value call(PatternRewriter &rewriter, Location loc, StringRef intrinsic,
            ValueRange operands) {
   auto scalar = [&](ValueRange elements) -> Value {
-    return LLVM::CallIntrinsicOp::create(
-               rewriter, loc, rewriter.getF32Type(),
-               rewriter.getStringAttr(intrinsic), elements)
+    return LLVM::CallIntrinsicOp::create(rewriter, loc, rewriter.getF32Type(),
+                                         rewriter.getStringAttr(intrinsic),
+                                         elements)
         .getResult(0);
   };
   auto type = dyn_cast<VectorType>(operands[0].getType());
@@ -68,11 +68,11 @@ template <typename Op> struct Approximate : OpRewritePattern<Op> {
       rewriter.replaceOp(
           op, call(rewriter, loc, "llvm.nvvm.ex2.approx.f32", exponent));
     } else if constexpr (std::is_same_v<Op, math::SqrtOp>) {
-      rewriter.replaceOp(op, call(rewriter, loc, "llvm.nvvm.sqrt.approx.f",
-                                  op.getOperand()));
+      rewriter.replaceOp(
+          op, call(rewriter, loc, "llvm.nvvm.sqrt.approx.f", op.getOperand()));
     } else if constexpr (std::is_same_v<Op, math::RsqrtOp>) {
-      rewriter.replaceOp(op, call(rewriter, loc, "llvm.nvvm.rsqrt.approx.f",
-                                  op.getOperand()));
+      rewriter.replaceOp(
+          op, call(rewriter, loc, "llvm.nvvm.rsqrt.approx.f", op.getOperand()));
     } else {
       rewriter.replaceOp(op, call(rewriter, loc, "llvm.nvvm.div.approx.f",
                                   {op.getLhs(), op.getRhs()}));
@@ -88,10 +88,9 @@ void decant::allowApproximations(Operation *root) {
     if (!isApproximable(op))
       return;
     auto flags = cast<arith::ArithFastMathInterface>(op);
-    op->setAttr(
-        flags.getFastMathAttrName(),
-        arith::FastMathFlagsAttr::get(op->getContext(),
-                                      flags.getFastMathFlagsAttr().getValue() |
+    op->setAttr(flags.getFastMathAttrName(),
+                arith::FastMathFlagsAttr::get(
+                    op->getContext(), flags.getFastMathFlagsAttr().getValue() |
                                           arith::FastMathFlags::afn));
   });
 }

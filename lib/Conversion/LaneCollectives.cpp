@@ -179,7 +179,8 @@ void decant::multiplyTiles(const MmaMemory &memory, int64_t count,
     forRange(b, 0, 16, 1, [&](Value i) {
       const Value at[] = {warp, i, zero};
       Value acc = vector::LoadOp::create(b, row, memory.acc, at);
-      auto terms = scf::ForOp::create(b, zero, index(b, count), index(b, 1), acc);
+      auto terms =
+          scf::ForOp::create(b, zero, index(b, count), index(b, 1), acc);
       {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(terms.getBody());

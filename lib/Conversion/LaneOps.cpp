@@ -112,8 +112,7 @@ void loadTile(LoadTileOp load, ImplicitLocOpBuilder &b, IRMapping &mapping) {
     const int64_t part = e / 2;
     // Two blocks of 8 along g and, over 16 terms, along the pairs.
     const bool blocks = !load.getRight() || load.getTransposed();
-    const bool pairsFirst =
-        load.getRight() && type.getNumElements() == 8;
+    const bool pairsFirst = load.getRight() && type.getNumElements() == 8;
     const int64_t groupBlock = !blocks ? 0 : pairsFirst ? part / 2 : part % 2;
     const int64_t pairBlock = !blocks ? part : pairsFirst ? part % 2 : part / 2;
     Value inGroup = plus(g, constant(8 * groupBlock));
@@ -123,8 +122,8 @@ void loadTile(LoadTileOp load, ImplicitLocOpBuilder &b, IRMapping &mapping) {
     Value at = plus(row, inGroup);
     if (load.getRows())
       at = arith::MinUIOp::create(b, at, constant(*load.getRows() - 1));
-    elements.push_back(memref::LoadOp::create(
-        b, panel, ValueRange{at, plus(column, inPair)}));
+    elements.push_back(
+        memref::LoadOp::create(b, panel, ValueRange{at, plus(column, inPair)}));
   }
   mapping.map(load.getResult(),
               vector::FromElementsOp::create(b, type, elements));
@@ -170,15 +169,15 @@ void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
 bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
                        IRMapping &mapping) {
   if (auto unpack = dyn_cast<UnpackCodesOp>(op))
-    mapping.map(
-        unpack.getResult(),
-        unpackCodes(mapping.lookup(unpack.getPacked()), unpack.getBits(),
-                    unpack.getBiased(), b));
+    mapping.map(unpack.getResult(),
+                unpackCodes(mapping.lookup(unpack.getPacked()),
+                            unpack.getBits(), unpack.getBiased(), b));
   else if (auto pack = dyn_cast<PackCodesOp>(op))
-    mapping.map(pack.getResult(),
-                packCodes(mapping.lookup(pack.getCodes()),
-                          pack.getScale() ? mapping.lookup(pack.getScale()) : Value(),
-                          pack.getBits(), b));
+    mapping.map(
+        pack.getResult(),
+        packCodes(mapping.lookup(pack.getCodes()),
+                  pack.getScale() ? mapping.lookup(pack.getScale()) : Value(),
+                  pack.getBits(), b));
   else if (auto copy = dyn_cast<CopyAsyncOp>(op))
     copy16Bytes(copy, b, mapping);
   else if (auto load = dyn_cast<LoadTileOp>(op))

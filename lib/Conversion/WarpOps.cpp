@@ -47,8 +47,7 @@ public:
         b.getContext(), SmallVector<Type>(4, b.getF32Type()));
     const NVVM::MMATypes type =
         half.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-    const int64_t terms =
-        2 * cast<VectorType>(left.getType()).getNumElements();
+    const int64_t terms = 2 * cast<VectorType>(left.getType()).getNumElements();
     const NVVM::MMALayout row = NVVM::MMALayout::row,
                           col = NVVM::MMALayout::col;
     auto product = NVVM::MmaOp::create(
@@ -85,8 +84,8 @@ public:
       return arith::ConstantIndexOp::create(b, value);
     };
     auto bit = [&](int64_t n) -> Value { // 8 where bit n of the lane is set
-      Value moved = n > 3 ? arith::ShRUIOp::create(b, lane, constant(n - 3))
-                          : lane;
+      Value moved =
+          n > 3 ? arith::ShRUIOp::create(b, lane, constant(n - 3)) : lane;
       return arith::AndIOp::create(b, moved, constant(8));
     };
     Value inRow = arith::AndIOp::create(b, lane, constant(7));
@@ -211,8 +210,7 @@ public:
     auto type = cast<VectorType>(codes.getType());
     auto splat = [&](double value) -> Value {
       return arith::ConstantOp::create(
-          b, DenseElementsAttr::get(type,
-                                    b.getF16FloatAttr(value).getValue()));
+          b, DenseElementsAttr::get(type, b.getF16FloatAttr(value).getValue()));
     };
     Value shifted =
         math::FmaOp::create(b, codes, scale ? scale : splat(1),
@@ -232,8 +230,8 @@ public:
                       i * bits);
     if (bits == 4)
       return fromWords({fields}, op.getType());
-    Value half = arith::TruncIOp::create(
-        b, b.getI16Type(), permute(fields, word(0), 0x4420));
+    Value half = arith::TruncIOp::create(b, b.getI16Type(),
+                                         permute(fields, word(0), 0x4420));
     return LLVM::BitcastOp::create(b, op.getType(), half);
   }
 
@@ -332,8 +330,8 @@ private:
     Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
     for (Value offset : {first, second})
       if (offset)
-        address = arith::AddIOp::create(
-            b, address, arith::MulIOp::create(b, offset, size));
+        address = arith::AddIOp::create(b, address,
+                                        arith::MulIOp::create(b, offset, size));
     Value number = arith::IndexCastOp::create(b, b.getI64Type(), address);
     return LLVM::IntToPtrOp::create(
         b, LLVM::LLVMPointerType::get(b.getContext(), space), number);
@@ -370,9 +368,10 @@ bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
     mapping.map(unpack.getResult(),
                 emit.unpack(unpack, operand(unpack.getPacked())));
   else if (auto pack = dyn_cast<PackCodesOp>(op))
-    mapping.map(pack.getResult(),
-                emit.pack(pack, operand(pack.getCodes()),
-                          pack.getScale() ? operand(pack.getScale()) : Value()));
+    mapping.map(
+        pack.getResult(),
+        emit.pack(pack, operand(pack.getCodes()),
+                  pack.getScale() ? operand(pack.getScale()) : Value()));
   else if (auto copy = dyn_cast<CopyAsyncOp>(op))
     emit.copy(copy, operand(copy.getSource()),
               operands(copy.getSourceIndices()), operand(copy.getTarget()),

@@ -78,6 +78,10 @@ const char *decant::toString(RowLoop loop) {
   return loop == RowLoop::Unrolled ? "unrolled" : "rolled";
 }
 
+const char *decant::toString(CodeFetch fetch) {
+  return fetch == CodeFetch::Registers ? "registers" : "shared";
+}
+
 const char *decant::toString(LaneOrder order) {
   return order == LaneOrder::KeyFirst ? "key_first" : "value_first";
 }
@@ -100,13 +104,14 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   constexpr int kMostForCodes = 64;
   const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
                     elementBits(layout.codes.type) / 32;
-  int registers = kBase + std::min(codes, kMostForCodes);
+  const bool staged = schedule.fetch == CodeFetch::Shared;
+  int registers = kBase + (staged ? 0 : std::min(codes, kMostForCodes));
   if (layout.record.keyDecay == DecayShape::Vector)
-    registers += 2 * kMore;
+    registers += (staged ? 3 : 2) * kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
     registers += kMore;
   if (layout.compensators > 4) // their Gram matrix
-    registers += 4 * kMore;
+    registers += 2 * kMore;
   // Panels of a fold, and about as much as it works on beside them: more blocks
   // than these fit would bind registers for nothing.
   constexpr int kWorkBytes = 10 * 1024, kPanelPad = 8, kHalf = 2, kTerms = 16;
@@ -115,7 +120,7 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
                     kTerms * kTerms;
   const int shared =
       (layout.paddedKey + layout.paddedValue) * (terms + kPanelPad) * kHalf +
-      kWorkBytes;
+      kWorkBytes + (staged ? int(layout.codes.bytes()) : 0);
   const int fit = std::max(1, target.maxSharedBytes / shared);
   return std::clamp(kRegistersOfSm /
                         (schedule.threads() * std::max(registers, kLeast)),
@@ -166,6 +171,13 @@ std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout) {
     return fmt::format("value_lanes x values_per_lane is {}; the padded value "
                        "dim is {}",
                        schedule.valueLanes * values, layout.paddedValue);
+  // Copies are of 16 bytes, a lane's part of one row of tiles or of several.
+  if (const int bits = elementBits(layout.codes.type);
+      schedule.fetch == CodeFetch::Shared &&
+      layout.paddedKey % (16 * 16 / bits) != 0)
+    return fmt::format("fetch is shared and the padded key dim {}; a multiple "
+                       "of {} is needed for codes of {} bits",
+                       layout.paddedKey, 16 * 16 / bits, bits);
   return {};
 }
 
@@ -223,6 +235,8 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
                               "dim is {}",
                               schedule.keyLanes * schedule.keysPerLane,
                               layout.paddedKey));
+  if (schedule.fetch == CodeFetch::Shared)
+    return refuse("fetch is shared, which is strategy mma's; it is registers");
   const int columns = schedule.valueLanes * schedule.valuesPerLane;
   if (columns * schedule.split != layout.paddedValue)
     return refuse(fmt::format("value_lanes x values_per_lane x split is {}; "
@@ -432,6 +446,13 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
       continue;
     schedule.valuesPerLane = values;
     schedule.valueLanes = layout.paddedValue / values;
+    // Decays that are vectors take the registers that codes would wait in.
+    schedule.fetch = CodeFetch::Shared;
+    if (layout.record.keyDecay != DecayShape::Vector || layout.window == 1 ||
+        !isInteger(layout.codes.type) ||
+        target.maxSharedBytes < kHopperShared ||
+        !check(schedule, layout, target).ok())
+      schedule.fetch = CodeFetch::Registers;
     schedule.blocksPerSm = mmaBlocksPerSm(schedule, layout, target);
     if (check(schedule, layout, target).ok())
       return schedule;
@@ -440,15 +461,15 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
 }
 
 std::string decant::toString(const Schedule &schedule) {
-  return fmt::format("strategy = {}, key_lanes = {}, value_lanes = {}, "
-                     "keys_per_lane = {}, values_per_lane = {}, rows = {}, "
-                     "boundary = {}, blocks_per_sm = {}, lanes = {}, "
-                     "split = {}",
-                     toString(schedule.strategy), schedule.keyLanes,
-                     schedule.valueLanes, schedule.keysPerLane,
-                     schedule.valuesPerLane, toString(schedule.rows),
-                     toString(schedule.boundary), schedule.blocksPerSm,
-                     toString(schedule.lanes), schedule.split);
+  return fmt::format(
+      "strategy = {}, key_lanes = {}, value_lanes = {}, "
+      "keys_per_lane = {}, values_per_lane = {}, rows = {}, "
+      "boundary = {}, blocks_per_sm = {}, lanes = {}, "
+      "split = {}, fetch = {}",
+      toString(schedule.strategy), schedule.keyLanes, schedule.valueLanes,
+      schedule.keysPerLane, schedule.valuesPerLane, toString(schedule.rows),
+      toString(schedule.boundary), schedule.blocksPerSm,
+      toString(schedule.lanes), schedule.split, toString(schedule.fetch));
 }
 
 namespace {
@@ -554,6 +575,9 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
         "lanes", {LaneOrder::KeyFirst, LaneOrder::ValueFirst}, schedule.lanes));
   if (reader.has("split"))
     DECANT_TRY(reader.number("split", 1, schedule.split));
+  if (reader.has("fetch"))
+    DECANT_TRY(reader.choice("fetch", {CodeFetch::Registers, CodeFetch::Shared},
+                             schedule.fetch));
   DECANT_TRY(reader.finish());
   return schedule;
 }

@@ -64,6 +64,12 @@ const char *toString(Boundary boundary);
 enum class LaneOrder { KeyFirst, ValueFirst };
 const char *toString(LaneOrder order);
 
+/// Where strategy mma keeps a head's codes until a read uses them: in
+/// registers, whose loads the assembler may put off, or in shared memory, by
+/// asynchronous copies, which it does not.
+enum class CodeFetch { Registers, Shared };
+const char *toString(CodeFetch fetch);
+
 struct Schedule {
   Strategy strategy = Strategy::Simt;
   int keyLanes = 1;
@@ -78,6 +84,7 @@ struct Schedule {
   LaneOrder lanes = LaneOrder::KeyFirst;
   /// Blocks that share a head, by columns.
   int split = 1;
+  CodeFetch fetch = CodeFetch::Registers;
 
   int threads() const { return keyLanes * valueLanes; }
 };

@@ -1,4 +1,5 @@
-//===- MmaEncode.cpp - the scales and codes of a fold ----------------------===//
+//===- MmaEncode.cpp - the scales and codes of a fold
+//----------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,23 +41,44 @@ Value combine(LaneTile &t, ReduceKind kind, Value x, Value y) {
 
 //===--- the residual, tile by tile ---------------------------------------===//
 
+/// Row 16 n + 8 p + i of the diagonals holds part p of the scale of key 16 n +
+/// i in its column i, and that of key 16 n + 8 + i in column 8 + i: a tile of
+/// it is the right operands of a tile of codes.
 void MmaFold::spreadRowScale() {
   Arena &arena = h.arena;
-  diagonal = arena.take(warp.halfType(), layout.paddedKey, 2);
-  bias = line(layout.paddedKey);
-  const PowerOfTwo &keys = power[int(VectorAxis::Key)];
+  const int width = kTile + 8; // rows in different banks
+  diagonal = arena.take(warp.halfType(), layout.paddedKey, width);
+  bias = arena.take(ElementType::F32, layout.paddedKey / 2, 4);
+  const VectorType eight = t.vectorOf(int64_t(8));
+  warp.forElements(layout.paddedKey * kTile / 8, [&](Value part, Value inside) {
+    t.ifTrue(inside, [&] {
+      warp.storeRaw(
+          diagonal, arith::DivUIOp::create(t.b, part, t.index(2)),
+          t.mul(arith::RemUIOp::create(t.b, part, t.index(2)), t.index(8)),
+          warp.halves(t.zeros(eight), warp.halfType()));
+    });
+  });
+  t.barrier();
+  const PowerOfTwo keys = power(VectorAxis::Key);
   Value toRange = t.mul(keys.inverse, t.f32(kDiagonalRange));
   warp.forElements(layout.paddedKey, [&](Value key, Value inside) {
     Value scale = t.mul(t.loadScalar(rowScale, t.index(0), key), toRange);
     const auto parts = warp.split(scale, warp.halfType());
     Value both = t.add(t.widen(parts.first), t.widen(parts.second));
+    Value bits = t.mul(both, t.f32(-warp.codeBias()));
+    Value column = arith::RemUIOp::create(t.b, key, t.index(kTile));
+    Value first = t.add(arith::SubIOp::create(t.b, key, column),
+                        arith::RemUIOp::create(t.b, key, t.index(8)));
     t.ifTrue(inside, [&] {
       memref::StoreOp::create(t.b, parts.first, diagonal.memref,
-                              ValueRange{key, t.index(0)});
+                              ValueRange{first, column});
       memref::StoreOp::create(t.b, parts.second, diagonal.memref,
-                              ValueRange{key, t.index(1)});
-      t.storeScalar(bias, t.index(0), key,
-                    t.mul(both, t.f32(-warp.codeBias())));
+                              ValueRange{t.add(first, t.index(8)), column});
+      // For two values each.
+      Value pair = arith::DivUIOp::create(t.b, key, t.index(2));
+      Value at = arith::RemUIOp::create(t.b, key, t.index(2));
+      t.storeScalar(bias, pair, at, bits);
+      t.storeScalar(bias, pair, t.add(at, t.index(2)), bits);
     });
   });
   Value fromRange = t.mul(keys.factor, t.f32(1 / kDiagonalRange));
@@ -98,22 +120,11 @@ MmaFold::KeySide MmaFold::keySide(Value tile) {
     for (int half = 0; half < 2; ++half)
       side.terms[half].push_back(halves[half]);
   }
-  // Column g of a diagonal has its element in row g: lane g / 2 of the group.
-  Value below = arith::SubIOp::create(t.b, warp.group, warp.pair);
-  Value isFirst = warp.equal(below, 0), isSecond = warp.equal(below, 1);
+  Value scales = warp.left(diagonal, layout.paddedKey, first, t.index(0));
   for (int half = 0; half < 2; ++half) {
-    Value row = t.add(first, t.index(8 * half));
-    Value parts =
-        warp.raw(diagonal, t.add(row, warp.group), t.index(0), 2);
-    for (int part = 0; part < 2; ++part) {
-      Value x = vector::ExtractOp::create(t.b, parts, part);
-      Value zero = warp.zeros(x);
-      side.scale[half][part] = vector::FromElementsOp::create(
-          t.b, cast<VectorType>(parts.getType()),
-          ValueRange{arith::SelectOp::create(t.b, isFirst, x, zero),
-                     arith::SelectOp::create(t.b, isSecond, x, zero)});
-    }
-    Value at = t.add(row, warp.pair);
+    for (int part = 0; part < 2; ++part)
+      side.scale[half][part] = warp.slice(scales, 4 * half + 2 * part, 2);
+    Value at = t.add(t.add(first, t.index(8 * half)), warp.pair);
     side.firstKey[half] = at;
     if (hasInverse[int(VectorAxis::Key)])
       side.inverse[half] = twice(t, warp.raw(keyInverse, t.index(0), at, 2));
@@ -128,7 +139,10 @@ Value MmaFold::residual(Value codes, int half, const ValueSide &values,
   // Not a part of KeySide: it would take registers.
   Value sum = warp.codeBias() == 0
                   ? warp.zeroSum()
-                  : twice(t, warp.raw(bias, t.index(0), keys.firstKey[half], 2));
+                  : warp.raw(bias,
+                             arith::DivUIOp::create(t.b, keys.firstKey[half],
+                                                    t.index(2)),
+                             t.index(0), 4);
   for (Value scale : keys.scale[half])
     sum = warp.mma(warp.slice(codes, 4 * half, 4), scale, sum);
   sum = t.mul(sum, values.scale);
@@ -191,8 +205,7 @@ void MmaFold::keyStatistics(ReduceKind kind, const View &out) {
          [&](Value round, ValueRange) -> SmallVector<Value> {
            Value key = t.add(t.mul(round, t.index(warp.warps)), t.valueLane);
            if (warp.keyTiles % warp.warps != 0) // others repeat the last
-             key = arith::MinUIOp::create(t.b, key,
-                                          t.index(warp.keyTiles - 1));
+             key = arith::MinUIOp::create(t.b, key, t.index(warp.keyTiles - 1));
            const KeySide keys = keySide(key);
            SmallVector<Value> sums = overValueTiles(
                [&](Value tile) { return warp.loadTile(h.codes, tile, key); },
@@ -209,7 +222,8 @@ void MmaFold::keyStatistics(ReduceKind kind, const View &out) {
                                                 warp.slice(x, 2, 2)));
                  }
                  return next;
-               });
+               },
+               /*ahead=*/32);
            // Lanes that differ in g hold the same keys.
            for (auto [half, sum] : llvm::enumerate(sums)) {
              Value total = warp.reduceLanes(kind, sum, 4, 32);
@@ -244,7 +258,8 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
           for (auto [i, values] : llvm::enumerate(sides)) {
             Value codes = warp.tileOf(chunks[i], n, /*biased=*/true);
             for (int half = 0; half < 2; ++half)
-              next[i] = combine(t, kind, next[i],
+              next[i] = combine(
+                  t, kind, next[i],
                   overPairs(t, kind, residual(codes, half, values, keys)));
           }
         }
@@ -299,15 +314,15 @@ bool MmaFold::encodesWithLastScale() const {
   const auto &scales = layout.scales;
   return isInteger(layout.codes.type) && warp.keyTiles <= kMostKeyTiles &&
          scales.size() == 2 && scales[0].axis == Axis::Key &&
-         scales[1].axis == Axis::Value &&
-         scales[1].fit == ScaleFit::AbsMax &&
+         scales[1].axis == Axis::Value && scales[1].fit == ScaleFit::AbsMax &&
          scales[1].type == ElementType::F32;
 }
 
 /// The last scale, along the values, and the codes: a warp keeps the residuals
 /// of 16 values until their largest is known.
 void MmaFold::fitAndEncode(const ScaleSpec &scale) {
-  // Residuals over the key scales are kept over a power of two that brings
+  // Residuals over the key scales are kept over a power of two, which goes into
+  // the inverse key scales and brings
   // their bound to the end of f16's range: lines of values whose residuals are
   // 2^16 times smaller than others' have all of its precision. The bound is 1
   // over largest residuals; a sum of V residuals is V s^2 under sqrt_mean_abs,
@@ -316,22 +331,29 @@ void MmaFold::fitAndEncode(const ScaleSpec &scale) {
   PowerOfTwo unit = {t.f32(1 / kRange), t.f32(kRange)};
   if (layout.scales[0].fit == ScaleFit::SqrtMeanAbs) {
     const View partial = h.arena.take(ElementType::F32, warp.warps, 1);
-    Value largest = warp.blockReduce(
-        ReduceKind::Magnitude,
-        vector::FromElementsOp::create(t.b, t.vectorOf(int64_t(1)),
-                                       largestFitted),
-        partial);
+    Value largest =
+        warp.blockReduce(ReduceKind::Magnitude,
+                         vector::FromElementsOp::create(
+                             t.b, t.vectorOf(int64_t(1)), largestFitted),
+                         partial);
     const double above = 2.0 * double(llvm::PowerOf2Ceil(layout.valueDim));
     unit = warp.powerOfTwo(t.element(largest, 0));
     unit.factor = t.mul(unit.factor, t.f32(above / kRange));
     unit.inverse = t.mul(unit.inverse, t.f32(kRange / above));
   }
+  warp.forElements(layout.paddedKey, [&](Value key, Value inside) {
+    Value inverse = t.loadScalar(keyInverse, t.index(0), key);
+    t.ifTrue(inside, [&] {
+      t.storeScalar(keyInverse, t.index(0), key, t.mul(inverse, unit.inverse));
+    });
+  });
+  t.barrier();
   const View waiting = h.arena.take(
       ElementType::F16, std::max(warp.keyTiles / 2, 1) * warp.threads, 8);
   t.loop(t.index(0), t.index(warp.valueTilesPerWarp), 1, {},
          [&](Value i, ValueRange) -> SmallVector<Value> {
-           Value tile = t.add(
-               t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), i);
+           Value tile =
+               t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), i);
            encodeValueTile(scale, tile, unit, waiting);
            return {};
          });
@@ -339,13 +361,9 @@ void MmaFold::fitAndEncode(const ScaleSpec &scale) {
 
 void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
                               const PowerOfTwo &unit, const View &waiting) {
-  auto load = [&](int c) {
-    return warp.loadChunk(h.codes, tile, t.index(c));
-  };
+  auto load = [&](int c) { return warp.loadChunk(h.codes, tile, t.index(c)); };
   Value chunk = load(0);
-  ValueSide values = valueSide(tile);
-  const VectorType four = t.vectorOf(int64_t(4));
-  values.inverse = t.splat(unit.inverse, four);
+  const ValueSide values = valueSide(tile);
   // Of the residuals of all key tiles, the first half waits in shared memory.
   SmallVector<Value> kept; // [key tile] of 8 halves
   auto keptRow = [&](size_t keyTile) {
@@ -359,11 +377,11 @@ void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
       Value codes = warp.tileOf(chunk, n, /*biased=*/true);
       Value halves[2];
       for (int half = 0; half < 2; ++half) {
-        Value x = warp.halves(residual(codes, half, values, keys),
-                              ElementType::F16);
+        Value x =
+            warp.halves(residual(codes, half, values, keys), ElementType::F16);
         Value sizes = math::AbsFOp::create(t.b, x);
-        largest = largest ? arith::MaxNumFOp::create(t.b, largest, sizes)
-                          : sizes;
+        largest =
+            largest ? arith::MaxNumFOp::create(t.b, largest, sizes) : sizes;
         halves[half] = x;
       }
       Value both = warp.join(halves[0], halves[1]);
@@ -386,8 +404,7 @@ void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
   Value inverse[2];
   for (int half = 0; half < 2; ++half) {
     Value statistic = t.mul(t.element(rows, half), unit.factor);
-    Value fitted =
-        scaleFrom(t, scale, statistic, layout.keyDim, /*last=*/true);
+    Value fitted = scaleFrom(t, scale, statistic, layout.keyDim, /*last=*/true);
     Value factor = t.mul(inverseScale(t, fitted), unit.factor);
     // Smaller lines have fewer codes.
     constexpr double kLargest = 65504;

@@ -1,4 +1,5 @@
-//===- MmaFit.cpp - the compensators of a fold -----------------------------===//
+//===- MmaFit.cpp - the compensators of a fold
+//-----------------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -69,10 +70,11 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
   const int dim = dimOf(axis);
   const View folded = arena.take(warp.halfType(), count, dim + 8);
   const View plain = arena.take(h.termType, count, dim + 8);
+  Value toRange = power(axis).inverse;
   warp.forElements(dim, [&](Value element, Value inside) {
     t.ifTrue(inside, [&] {
-      Value scale = t.mul(t.loadScalar(scaleOf(axis), t.index(0), element),
-                          power[int(axis)].inverse);
+      Value scale =
+          t.mul(t.loadScalar(scaleOf(axis), t.index(0), element), toRange);
       for (int c = 0; c < count; ++c) { // of size 1 at most
         Value x = t.loadScalar(from, t.index(first + c), element);
         const Value at[] = {t.index(c), element};
@@ -84,70 +86,94 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
     });
   });
   t.barrier();
-  const MmaHead::Scores scores =
-      h.scoreTerms(termsOf(axis), dim / kTile, plain, count,
-                   MmaHead::Columns::Plain);
+  const MmaHead::Scores scores = h.scoreTerms(termsOf(axis), dim / kTile, plain,
+                                              count, MmaHead::Columns::Plain);
   const VectorAxis onto = other(axis);
   /// A lane has columns 2t and 2t + 1 of elements g and g + 8.
   auto store = [&](Value element, Value product) {
     Value terms = h.sumTerms(scores, termsOf(onto), element);
+    Value factor = power(axis).factor;
     t.ifTrue(warp.less(warp.pair, t.index(count)), [&] {
       for (int half = 0; half < 2; ++half) {
         Value at = t.add(t.add(element, warp.group), t.index(8 * half));
-        Value scale = t.mul(t.loadScalar(scaleOf(onto), t.index(0), at),
-                            power[int(axis)].factor);
+        Value scale =
+            t.mul(t.loadScalar(scaleOf(onto), t.index(0), at), factor);
         for (int j = 0; j < std::min(2, count); ++j) {
           Value sum = t.mul(t.element(terms, 2 * half + j),
                             t.element(scores.factor, j));
-          sum = math::FmaOp::create(
-              t.b, t.element(product, 2 * half + j), scale, sum);
+          sum = math::FmaOp::create(t.b, t.element(product, 2 * half + j),
+                                    scale, sum);
           Value column = t.add(warp.pair, t.index(first + j));
           if (count % 2 != 0) // the last lane's second is the column before
-            column = arith::MinUIOp::create(t.b, column,
-                                            t.index(first + count - 1));
+            column =
+                arith::MinUIOp::create(t.b, column, t.index(first + count - 1));
           t.storeScalar(to, column, at, sum);
         }
       }
     });
   };
-  auto rightOf = [&](Value at, int tiles) {
-    return warp.rightOfFirst(folded, count, at, tiles);
-  };
-  if (axis == VectorAxis::Key) {
-    const SmallVector<Value> zeros(warp.valueTilesPerWarp, warp.zeroSum());
-    auto products = overOwnTiles(
-        zeros, [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
-          SmallVector<Value> sums(carried);
-          Value key = t.mul(c, t.index(warp.tilesPerChunk * kTile));
-          for (auto [n, right] : llvm::enumerate(rightOf(key, warp.tilesPerChunk)))
-            for (auto [chunk, sum] : llvm::zip(chunks, sums))
-              sum = warp.codesMma(chunk, n, /*transpose=*/false, right, sum);
-          return sums;
-        });
-    for (auto [i, product] : llvm::enumerate(products))
+  if (axis == VectorAxis::Key)
+    for (auto [i, product] : llvm::enumerate(overKeys(folded, count)))
       store(t.mul(ownValueTile(i), t.index(kTile)), product);
-  } else {
-    const SmallVector<Value> zeros(warp.tilesPerChunk, warp.zeroSum());
+  else
     t.loop(t.index(0), t.index(chunkRounds()), 1, {},
            [&](Value round, ValueRange) -> SmallVector<Value> {
              Value c = ownChunk(round);
-             auto products = overValueTiles(
-                 [&](Value tile) { return warp.loadChunk(h.codes, tile, c); },
-                 zeros, [&](Value chunk, Value tile, ValueRange carried) {
-                   SmallVector<Value> sums(carried);
-                   Value right = rightOf(t.mul(tile, t.index(kTile)), 1)[0];
-                   for (auto [n, sum] : llvm::enumerate(sums))
-                     sum = warp.codesMma(chunk, n, /*transpose=*/true, right,
-                                         sum);
-                   return sums;
-                 });
+             auto products = overValues(folded, count, c);
              for (auto [n, product] : llvm::enumerate(products))
                store(t.mul(keyTile(c, n), t.index(kTile)), product);
              return {};
            });
-  }
   t.barrier();
   arena.reset(mark);
+}
+
+/// Of the own value tiles.
+SmallVector<Value> MmaFold::overKeys(const View &columns, int count) {
+  SmallVector<Value> initial(warp.valueTilesPerWarp + 1, warp.zeroSum());
+  SmallVector<Value> sums = overOwnTiles(
+      initial, [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        Value key = t.mul(c, t.index(warp.tilesPerChunk * kTile));
+        const SmallVector<Value> right =
+            warp.rightOfFirst(columns, count, key, warp.tilesPerChunk);
+        for (int n = 0; n < warp.tilesPerChunk; ++n) {
+          for (auto [i, chunk] : llvm::enumerate(chunks))
+            next[i] =
+                warp.codesMma(chunk, n, /*transpose=*/false, right[n], next[i]);
+          next.back() = warp.biasMma(right[n], next.back());
+        }
+        return next;
+      });
+  return withoutBias(sums);
+}
+
+/// Of the key tiles of chunk `c`.
+SmallVector<Value> MmaFold::overValues(const View &columns, int count,
+                                       Value c) {
+  SmallVector<Value> initial(warp.tilesPerChunk + 1, warp.zeroSum());
+  SmallVector<Value> sums = overValueTiles(
+      [&](Value tile) { return warp.loadChunk(h.codes, tile, c); }, initial,
+      [&](Value chunk, Value tile, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        Value right =
+            warp.rightOfFirst(columns, count, t.mul(tile, t.index(kTile)))[0];
+        for (int n = 0; n < warp.tilesPerChunk; ++n)
+          next[n] = warp.codesMma(chunk, n, /*transpose=*/true, right, next[n]);
+        next.back() = warp.biasMma(right, next.back());
+        return next;
+      },
+      /*ahead=*/32);
+  return withoutBias(sums);
+}
+
+/// The last sum is what the bias has added to each of the others: as large as
+/// 2^10 of them, whose last bits a fit can do without.
+SmallVector<Value> MmaFold::withoutBias(ArrayRef<Value> sums) {
+  SmallVector<Value> products;
+  for (Value sum : sums.drop_back())
+    products.push_back(warp.codeBias() == 0 ? sum : t.add(sum, sums.back()));
+  return products;
 }
 
 //===--- orthonormal columns ----------------------------------------------===//
@@ -155,8 +181,7 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
 /// By Cholesky of their Gram matrix. One pass leaves errors of the size of the
 /// matrix's condition: enough for a span, while what is stored takes two. A
 /// pivot below the floor is a dead direction, which becomes zero.
-void MmaFold::orthonormalise(VectorAxis axis, const View &columns,
-                             int passes) {
+void MmaFold::orthonormalise(VectorAxis axis, const View &columns, int passes) {
   if (rank > kMaxCholesky)
     return decant::orthonormalise(t, axis, columns, rank);
   const int64_t mark = h.arena.mark();
@@ -170,46 +195,50 @@ void MmaFold::orthonormalise(VectorAxis axis, const View &columns,
   h.arena.reset(mark);
 }
 
-/// Entries (i, j), j <= i, at i (i + 1) / 2 + j; each warp sums its share.
-void MmaFold::formGram(VectorAxis axis, const View &columns,
-                       const View &gram) {
+/// Entries (i, j), j <= i, at i (i + 1) / 2 + j; each warp sums its share, all
+/// of it at a time.
+void MmaFold::formGram(VectorAxis axis, const View &columns, const View &gram) {
   const int dim = dimOf(axis), pairs = pairsOf(rank);
   constexpr int kWarp = 32;
   const int width = dim % (4 * kWarp) == 0 ? 4 : dim % (2 * kWarp) == 0 ? 2 : 1;
-  t.loop(t.index(0), t.index(llvm::divideCeil(pairs, warp.warps)), 1, {},
-         [&](Value round, ValueRange) -> SmallVector<Value> {
-           Value pair = t.add(t.mul(round, t.index(warp.warps)), t.valueLane);
-           pair = arith::MinUIOp::create(t.b, pair, t.index(pairs - 1));
-           Value i = t.index(0), start = t.index(0);
-           for (int row = 1; row < rank; ++row) {
-             Value below = arith::CmpIOp::create(
-                 t.b, arith::CmpIPredicate::uge, pair, t.index(pairsOf(row)));
-             i = arith::SelectOp::create(t.b, below, t.index(row), i);
-             start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)),
-                                             start);
-           }
-           Value j = arith::SubIOp::create(t.b, pair, start);
-           Value sum = t.zeros(t.vectorOf(int64_t(width)));
-           for (int first = 0; first < dim; first += kWarp * width) {
-             Value at = t.add(t.mul(t.keyLane, t.index(width)), t.index(first));
-             Value inside;
-             if (first + kWarp * width > dim) {
-               inside = warp.less(at, t.index(dim));
-               at = arith::MinUIOp::create(t.b, at, t.index(dim - 1));
-             }
-             Value x = t.load(columns, i, at, width);
-             if (inside)
-               x = arith::SelectOp::create(t.b, inside, x,
-                                           t.zeros(t.vectorOf(int64_t(width))));
-             sum = t.fma(x, t.load(columns, j, at, width), sum);
-           }
-           Value total = t.laneReduce(ReduceKind::Add,
-                                      t.reduce(ReduceKind::Add, sum),
-                                      VectorAxis::Key);
-           t.ifTrue(warp.equal(t.keyLane, 0),
-                    [&] { t.storeScalar(gram, t.index(0), pair, total); });
-           return {};
-         });
+  const VectorType part = t.vectorOf(int64_t(width));
+  SmallVector<Value> own, totals;
+  for (int first = 0; first < pairs; first += warp.warps) {
+    Value pair = t.add(t.index(first), t.valueLane);
+    if (first + warp.warps > pairs)
+      pair = arith::MinUIOp::create(t.b, pair, t.index(pairs - 1));
+    Value i = t.index(0), start = t.index(0);
+    for (int row = 1; row < rank; ++row) {
+      Value below = arith::CmpIOp::create(t.b, arith::CmpIPredicate::uge, pair,
+                                          t.index(pairsOf(row)));
+      i = arith::SelectOp::create(t.b, below, t.index(row), i);
+      start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)), start);
+    }
+    Value j = arith::SubIOp::create(t.b, pair, start);
+    Value sum = t.zeros(part);
+    for (int element = 0; element < dim; element += kWarp * width) {
+      Value at = t.add(t.mul(t.keyLane, t.index(width)), t.index(element));
+      Value inside;
+      if (element + kWarp * width > dim) {
+        inside = warp.less(at, t.index(dim));
+        at = arith::MinUIOp::create(t.b, at, t.index(dim - 1));
+      }
+      Value x = t.load(columns, i, at, width);
+      if (inside)
+        x = arith::SelectOp::create(t.b, inside, x, t.zeros(part));
+      sum = t.fma(x, t.load(columns, j, at, width), sum);
+    }
+    own.push_back(pair);
+    totals.push_back(t.reduce(ReduceKind::Add, sum));
+  }
+  Value all = t.laneReduce(ReduceKind::Add,
+                           vector::FromElementsOp::create(
+                               t.b, t.vectorOf(int64_t(totals.size())), totals),
+                           VectorAxis::Key);
+  t.ifTrue(warp.equal(t.keyLane, 0), [&] {
+    for (auto [n, pair] : llvm::enumerate(own))
+      t.storeScalar(gram, t.index(0), pair, t.element(all, n));
+  });
 }
 
 void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
@@ -246,8 +275,8 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
   }
   warp.forElements(dim, [&](Value element, Value inside) {
     SmallVector<Value> x;
-      for (int i = 0; i < rank; ++i)
-        x.push_back(t.loadScalar(columns, t.index(i), element));
+    for (int i = 0; i < rank; ++i)
+      x.push_back(t.loadScalar(columns, t.index(i), element));
     for (int i = 0; i < rank; ++i) {
       for (int k = 0; k < i; ++k)
         x[i] = minusProduct(lower[i][k], x[k], x[i]);
@@ -263,8 +292,8 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
 }
 
 /// The fitted terms as f16, to the slot and to the panel.
-void MmaFold::storeTerms(VectorAxis axis, const View &fitted, const View &stored,
-                bool negate) {
+void MmaFold::storeTerms(VectorAxis axis, const View &fitted,
+                         const View &stored, bool negate) {
   warp.forElements(dimOf(axis), [&](Value element, Value inside) {
     t.ifTrue(inside, [&] {
       for (int r = 0; r < rank; ++r) {

@@ -11,6 +11,14 @@
 using namespace mlir;
 using namespace decant;
 
+namespace {
+
+/// Codes that a lane goes through without a loop. In a loop, only the next ones
+/// are on their way, each for a cache's latency.
+constexpr int64_t kMostBytesUnrolled = 128;
+
+} // namespace
+
 MmaFold::MmaFold(MmaHead &head)
     : h(head), t(head.t), warp(head.warp), layout(head.layout),
       rank(layout.compensators), firstNew(head.readRows) {}
@@ -72,23 +80,29 @@ void MmaFold::start(const TokenUpdate &update) {
   if (layout.record.keyDecay == DecayShape::Scalar)
     weighValues();
   const View partial = arena.take(ElementType::F32, warp.warps, 2);
-  Value largest = warp.blockReduce(
+  Value all = warp.blockReduce(
       ReduceKind::Magnitude,
       vector::FromElementsOp::create(
           t.b, t.vectorOf(int64_t(2)),
           ValueRange{largestOf(rowScale, layout.paddedKey),
                      largestOf(columnScale, layout.paddedValue)}),
       partial);
-  for (VectorAxis axis : {VectorAxis::Key, VectorAxis::Value})
-    power[int(axis)] = warp.powerOfTwo(t.element(largest, int(axis)));
+  // Kept in memory: registers would hold it through the fit.
+  largest = arena.take(ElementType::F32, 1, 2);
+  t.ifTrue(warp.equal(warp.thread, 0),
+           [&] { warp.storeRaw(largest, t.index(0), t.index(0), all); });
+}
+
+MmaFold::PowerOfTwo MmaFold::power(VectorAxis axis) {
+  return warp.powerOfTwo(t.loadScalar(largest, t.index(0), t.index(int(axis))));
 }
 
 /// Of the thread's elements.
 Value MmaFold::largestOf(const View &line, int dim) {
   Value largest;
   warp.forElements(dim, [&](Value element, Value) {
-    Value size = math::AbsFOp::create(
-        t.b, t.loadScalar(line, t.index(0), element));
+    Value size =
+        math::AbsFOp::create(t.b, t.loadScalar(line, t.index(0), element));
     largest = largest ? arith::MaxNumFOp::create(t.b, largest, size) : size;
   });
   return largest;
@@ -104,7 +118,8 @@ void MmaFold::weighValues() {
     t.ifTrue(inside, [&] {
       Value weight = t.loadScalar(h.weights, t.index(0), row);
       Value values = t.load(h.termValues, row, column, kTogether);
-      t.store(h.termValues, row, column, t.scale(values, weight));
+      warp.storeRaw(h.termValues, row, column, // weights are 1 at most
+                    warp.halves(t.scale(values, weight), h.termType));
     });
   });
   t.barrier();
@@ -121,9 +136,8 @@ void MmaFold::storeUpdate(const TokenUpdate &update) {
     for (int i = 0; i < 3; ++i) {
       const auto &part = parts[i];
       Value row = t.index(3 * n + i);
-      t.ifTrue(t.writes(VectorAxis::Key), [&] {
-        warp.storeRaw(h.termKeys, row, t.firstKey, part.first);
-      });
+      t.ifTrue(t.writes(VectorAxis::Key),
+               [&] { warp.storeRaw(h.termKeys, row, t.firstKey, part.first); });
       t.ifTrue(t.writes(VectorAxis::Value), [&] {
         warp.storeRaw(h.termValues, row, t.firstValue, part.second);
       });
@@ -132,11 +146,11 @@ void MmaFold::storeUpdate(const TokenUpdate &update) {
   h.zeroRows(3 * update.keys.size(), h.records);
 }
 
-//===--- tiles of codes ----------------------------------------------------===//
+//===--- tiles of codes
+//----------------------------------------------------===//
 
 Value MmaFold::ownValueTile(int i) {
-  return t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
-               t.index(i));
+  return t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), t.index(i));
 }
 
 Value MmaFold::keyTile(Value chunk, int n) {
@@ -156,41 +170,59 @@ Value MmaFold::ownChunk(Value round) {
 
 SmallVector<Value> MmaFold::overValueTiles(TileLoad load,
                                            ArrayRef<Value> initial,
-                                           TileBody body) {
-  SmallVector<Value> carried = {load(t.index(0))};
-  carried.append(initial.begin(), initial.end());
-  SmallVector<Value> results = t.loop(
-      t.index(0), t.index(warp.valueTiles), 1, carried,
-      [&](Value tile, ValueRange arguments) {
-        Value following = arith::MinUIOp::create(
-            t.b, t.add(tile, t.index(1)), t.index(warp.valueTiles - 1));
-        SmallVector<Value> next = {load(following)};
-        next.append(body(arguments[0], tile, arguments.drop_front()));
-        return next;
+                                           TileBody body, int64_t ahead) {
+  return loadedAhead(
+      warp.valueTiles, ahead, initial,
+      [&](Value tile) { return SmallVector<Value>{load(tile)}; },
+      [&](ArrayRef<Value> now, Value tile, ValueRange carried) {
+        return body(now[0], tile, carried);
       });
-  results.erase(results.begin());
-  return results;
 }
 
 SmallVector<Value> MmaFold::overOwnTiles(ArrayRef<Value> initial,
                                          ChunksBody body) {
-  const int own = warp.valueTilesPerWarp;
-  auto load = [&](Value c, SmallVector<Value> &chunks) {
-    for (int i = 0; i < own; ++i)
-      chunks.push_back(warp.loadChunk(h.codes, ownValueTile(i), c));
-  };
-  SmallVector<Value> carried;
-  load(t.index(0), carried);
+  return loadedAhead(
+      warp.chunks, /*ahead=*/64, initial,
+      [&](Value c) {
+        SmallVector<Value> chunks;
+        for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+          chunks.push_back(warp.loadChunk(h.codes, ownValueTile(i), c));
+        return chunks;
+      },
+      body);
+}
+
+SmallVector<Value>
+MmaFold::loadedAhead(int rounds, int64_t ahead, ArrayRef<Value> initial,
+                     llvm::function_ref<SmallVector<Value>(Value)> load,
+                     ChunksBody body) {
+  SmallVector<SmallVector<Value>> all = {load(t.index(0))};
+  int64_t bytes = 0;
+  for (Value value : all[0]) {
+    auto type = cast<VectorType>(value.getType());
+    bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  }
+  if (rounds * bytes <= kMostBytesUnrolled) {
+    const int together = std::max<int>(1, ahead / bytes);
+    SmallVector<Value> carried(initial);
+    for (int i = 0; i < rounds; ++i) {
+      if (i % together == 0)
+        for (int j = std::max(i, 1); j < std::min(rounds, i + together); ++j)
+          all.push_back(load(t.index(j)));
+      carried = body(all[i], t.index(i), carried);
+    }
+    return carried;
+  }
+  const size_t own = all[0].size();
+  SmallVector<Value> carried = all[0];
   carried.append(initial.begin(), initial.end());
   SmallVector<Value> results =
-      t.loop(t.index(0), t.index(warp.chunks), 1, carried,
-             [&](Value c, ValueRange arguments) {
-               SmallVector<Value> next;
-               load(arith::MinUIOp::create(t.b, t.add(c, t.index(1)),
-                                           t.index(warp.chunks - 1)),
-                    next);
+      t.loop(t.index(0), t.index(rounds), 1, carried,
+             [&](Value i, ValueRange arguments) {
+               SmallVector<Value> next = load(arith::MinUIOp::create(
+                   t.b, t.add(i, t.index(1)), t.index(rounds - 1)));
                const SmallVector<Value> now(arguments.take_front(own));
-               next.append(body(now, c, arguments.drop_front(own)));
+               next.append(body(now, i, arguments.drop_front(own)));
                return next;
              });
   results.erase(results.begin(), results.begin() + own);

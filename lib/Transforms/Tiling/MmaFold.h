@@ -58,6 +58,8 @@ private:
   /// Scalar decays go into the terms' values, once for all passes.
   void weighValues();
   mlir::Value largestOf(const View &line, int dim);
+  /// Of the largest scale along the axis.
+  PowerOfTwo power(VectorAxis axis);
 
   //===--- tiles of codes -------------------------------------------------===//
   mlir::Value ownValueTile(int i);
@@ -69,17 +71,22 @@ private:
   using TileLoad = llvm::function_ref<mlir::Value(mlir::Value tile)>;
   using TileBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value codes, mlir::Value tile, mlir::ValueRange carried)>;
-  /// `body` for all value tiles, what is loaded for the next one on its way.
+  /// `body` for all value tiles, with what is loaded for them, up to `ahead`
+  /// bytes at once.
   llvm::SmallVector<mlir::Value>
   overValueTiles(TileLoad load, llvm::ArrayRef<mlir::Value> initial,
-                 TileBody body);
+                 TileBody body, int64_t ahead);
   using ChunksBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       llvm::ArrayRef<mlir::Value> chunks, mlir::Value c,
       mlir::ValueRange carried)>;
-  /// `body` for each chunk of key tiles of all own value tiles, the next ones
-  /// on their way.
+  /// `body` for each chunk of key tiles of all own value tiles.
   llvm::SmallVector<mlir::Value>
   overOwnTiles(llvm::ArrayRef<mlir::Value> initial, ChunksBody body);
+  /// Rounds whose loads go out before they are needed.
+  llvm::SmallVector<mlir::Value> loadedAhead(
+      int rounds, int64_t ahead, llvm::ArrayRef<mlir::Value> initial,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> load,
+      ChunksBody body);
 
   //===--- compensators (MmaFit.cpp) --------------------------------------===//
   void fitTerms();
@@ -88,6 +95,10 @@ private:
   void multiply(VectorAxis axis, const View &from, const View &to);
   void multiplyGroup(VectorAxis axis, const View &from, const View &to,
                      int first, int count);
+  llvm::SmallVector<mlir::Value> overKeys(const View &columns, int count);
+  llvm::SmallVector<mlir::Value> overValues(const View &columns, int count,
+                                            mlir::Value c);
+  llvm::SmallVector<mlir::Value> withoutBias(llvm::ArrayRef<mlir::Value> sums);
   void orthonormalise(VectorAxis axis, const View &columns, int passes);
   void choleskyPass(VectorAxis axis, const View &columns, const View &gram);
   void formGram(VectorAxis axis, const View &columns, const View &gram);
@@ -131,7 +142,7 @@ private:
   View rowScale, columnScale, keyInverse, valueInverse;
   View diagonal, bias;
   mlir::Value largestFitted; // of the thread's scales that were fitted last
-  PowerOfTwo power[2]; // of the largest scale along each axis
+  View largest;              // scale along each axis
   bool hasInverse[2] = {false, false};
 };
 

@@ -56,7 +56,12 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
                               layout.paddedKey);
   }
   weights = arena.take(ElementType::F32, 1, roundUp(allRows, kTile));
-  workspace = arena.mark();
+  workspace = readWorkspace = arena.mark();
+  if (use.vectors > 0 && t.schedule.fetch == CodeFetch::Shared) {
+    const View bytes = warp.codeBytes(head.pool, head.offset);
+    staged = arena.take(bytes.type, 1, bytes.width);
+    readWorkspace = arena.mark();
+  }
 }
 
 //===--- loads and copies -------------------------------------------------===//
@@ -65,9 +70,11 @@ void MmaHead::load() {
   Loaded now;
   const StoredHead::RawStart raw = head.loadStart(t);
   const int chunks = warp.valueTilesPerWarp * warp.chunks;
-  if (use.vectors > 0 && chunks <= kMaxChunksInFlight)
-    for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-      for (int c = 0; c < warp.chunks; ++c) {
+  if (staged.memref)
+    stageCodes();
+  else if (use.vectors > 0 && chunks <= kMaxChunksInFlight)
+    for (int c = 0; c < warp.chunks; ++c)
+      for (int i = 0; i < warp.valueTilesPerWarp; ++i) {
         Value tile = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
                            t.index(i));
         now.codes.push_back(warp.loadChunk(codes, tile, t.index(c)));
@@ -83,6 +90,24 @@ void MmaHead::load() {
   now.window = head.start(t, raw);
   copyRecords(t.mul(now.window.fill, t.index(layout.record.writes)));
   loaded = std::move(now);
+}
+
+/// A lane copies the chunks that it will use.
+void MmaHead::stageCodes() {
+  const int64_t perCopy = kHalvesPerCopy * 2 / elementBytes(codes.type);
+  const int64_t perChunk = warp.chunkWidth();
+  Value whole = arith::ConstantIntOp::create(t.b, 1, 1);
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+    for (int c = 0; c < warp.chunks; ++c) {
+      Value tile = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
+                         t.index(i));
+      Value at = warp.chunkPlace(tile, t.index(c));
+      for (int64_t part = 0; part < perChunk; part += perCopy) {
+        const Value place[] = {t.index(0), t.add(at, t.index(part))};
+        CopyAsyncOp::create(t.b, codes.memref, place, staged.memref, place,
+                            whole);
+      }
+    }
 }
 
 void MmaHead::copyCompensators() {
@@ -266,19 +291,18 @@ MmaHead::Scores MmaHead::scoreTerms(const View &terms, int dimTiles,
   // Every warp forms all scores: they stay in its registers.
   const bool parts = kind == Columns::Parts;
   SmallVector<Value> scores;
-  SmallVector<Value> sums(
-      llvm::divideCeil(result.endRow - result.firstRow, kTile),
-      warp.zeroSum());
+  const int rowTiles = llvm::divideCeil(result.endRow - result.firstRow, kTile);
+  SmallVector<Value> sums(rowTiles, warp.zeroSum());
   for (int k = 0; k < dimTiles; k += 2) {
     const SmallVector<Value> right =
         warp.rightOfFirst(columns, parts ? 2 * count : count,
                           t.index(k * kTile), std::min(2, dimTiles - k));
     for (auto [n, operand] : llvm::enumerate(right))
-      for (auto [i, sum] : llvm::enumerate(sums)) {
+      for (int i = 0; i < rowTiles; ++i) {
         Value row = t.index(result.firstRow + i * kTile);
-        sum = warp.mma(
-            warp.left(terms, allRows, row, t.index((k + n) * kTile)), operand,
-            sum);
+        sums[i] =
+            warp.mma(warp.left(terms, allRows, row, t.index((k + n) * kTile)),
+                     operand, sums[i]);
       }
   }
   Value largest;
@@ -305,8 +329,7 @@ MmaHead::Scores MmaHead::scoreTerms(const View &terms, int dimTiles,
   } else {
     SmallVector<Value> factors, inverses;
     for (int j = 0; j < 2; ++j) {
-      const WarpTile::PowerOfTwo power =
-          warp.powerOfTwo(t.element(largest, j));
+      const WarpTile::PowerOfTwo power = warp.powerOfTwo(t.element(largest, j));
       factors.push_back(power.factor);
       inverses.push_back(power.inverse);
     }
@@ -338,9 +361,9 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
   Value sum = warp.zeroSum();
   for (auto [i, operand] : llvm::enumerate(scores.operands)) {
     const int row = scores.firstRow + i * kTile;
-    Value left = warp.leftTransposed(
-        terms, std::min(kTile, scores.endRow - row), t.index(row),
-        firstElement);
+    Value left =
+        warp.leftTransposed(terms, std::min(kTile, scores.endRow - row),
+                            t.index(row), firstElement);
     sum = warp.mma(left, operand, sum);
   }
   return sum;
@@ -348,44 +371,51 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
 
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
-  SmallVector<Value> sums(tiles, warp.zeroSum());
-  auto addChunks = [&](ArrayRef<Value> chunks, Value firstKey,
+  // A bias is taken off at once, while the sum is small.
+  auto addChunks = [&](ArrayRef<Value> chunks, Value c,
                        SmallVector<Value> &sums) {
     const SmallVector<Value> right = warp.rightOfFirst(
-        columns, 2 * count, firstKey, warp.tilesPerChunk);
+        columns, 2 * count, t.mul(c, t.index(warp.tilesPerChunk * kTile)),
+        warp.tilesPerChunk);
     for (auto [chunk, sum] : llvm::zip(chunks, sums))
-      for (int n = 0; n < warp.tilesPerChunk; ++n)
+      for (int n = 0; n < warp.tilesPerChunk; ++n) {
         sum = warp.codesMma(chunk, n, /*transpose=*/false, right[n], sum);
+        sum = warp.biasMma(right[n], sum);
+      }
   };
-  if (!loaded->codes.empty()) {
-    for (int c = 0; c < warp.chunks; ++c) {
-      SmallVector<Value> chunks;
-      for (int i = 0; i < tiles; ++i)
-        chunks.push_back(loaded->codes[i * warp.chunks + c]);
-      addChunks(chunks, t.index(c * warp.tilesPerChunk * kTile), sums);
+  auto load = [&](Value c) {
+    SmallVector<Value> chunks;
+    for (int i = 0; i < tiles; ++i) {
+      Value tile = t.add(t.mul(t.valueLane, t.index(tiles)), t.index(i));
+      chunks.push_back(warp.loadChunk(staged.memref ? staged : codes, tile, c));
     }
-    return sums;
-  }
-  return t.loop(t.index(0), t.index(warp.chunks), 1, sums,
-                [&](Value c, ValueRange carried) {
-                  SmallVector<Value> next(carried), chunks;
-                  for (int i = 0; i < tiles; ++i) {
-                    Value tile =
-                        t.add(t.mul(t.valueLane, t.index(tiles)), t.index(i));
-                    chunks.push_back(warp.loadChunk(codes, tile, c));
-                  }
-                  addChunks(chunks, t.mul(c, t.index(warp.tilesPerChunk * kTile)),
-                            next);
-                  return next;
-                });
+    return chunks;
+  };
+  SmallVector<Value> sums(tiles, warp.zeroSum());
+  if (tiles * warp.chunks > kMaxChunksInFlight)
+    sums = t.loop(t.index(0), t.index(warp.chunks), 1, sums,
+                  [&](Value c, ValueRange carried) {
+                    SmallVector<Value> next(carried);
+                    addChunks(load(c), c, next);
+                    return next;
+                  });
+  else
+    for (int c = 0; c < warp.chunks; ++c) {
+      if (loaded->codes.empty())
+        addChunks(load(t.index(c)), t.index(c), sums);
+      else
+        addChunks(ArrayRef(loaded->codes).slice(c * tiles, tiles), t.index(c),
+                  sums);
+    }
+  return sums;
 }
 
 SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   const int count = vectors.size();
   const Loaded &now = *loaded;
-  arena.reset(workspace);
+  arena.reset(readWorkspace);
   const int64_t width = layout.paddedKey + 8;
-    const View folded = arena.take(warp.halfType(), 2 * count, width);
+  const View folded = arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(termType, 2 * count, width);
   const View sums = arena.take(ElementType::F32, count, layout.paddedValue);
   const View termSums = arena.take(ElementType::F32, count, layout.paddedValue);
@@ -430,15 +460,14 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   if (hasTerms())
     scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts);
   for (auto [i, product] : llvm::enumerate(codesProduct(folded, count))) {
-    Value first = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
-                        t.index(i));
+    Value first =
+        t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), t.index(i));
     first = t.mul(first, t.index(kTile));
     warp.storeColumns(sums, 0, count, first, product);
     if (hasTerms())
-      warp.storeColumns(
-          termSums, 0, count, first,
-          t.mul(sumTerms(scores, termValues, first),
-                t.splat(scores.factor, t.vectorOf(int64_t(4)))));
+      warp.storeColumns(termSums, 0, count, first,
+                        t.mul(sumTerms(scores, termValues, first),
+                              t.splat(scores.factor, t.vectorOf(int64_t(4)))));
   }
   t.warpBarrier(); // a warp reads the values that it wrote
 

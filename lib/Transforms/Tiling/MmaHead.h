@@ -56,6 +56,7 @@ private:
     mlir::Value keyScale, valueScale;     // null: none
     WindowStart window;
   };
+  void stageCodes();
   void copyCompensators();
   void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
@@ -71,7 +72,7 @@ private:
   /// What a product with the terms' values takes: weights[t] (terms[t] .
   /// columns[c]) over `factor`, a power of two of each column.
   struct Scores {
-    int firstRow = 0, endRow = 0; // of the terms
+    int firstRow = 0, endRow = 0;            // of the terms
     llvm::SmallVector<mlir::Value> operands; // of 16 terms each
     mlir::Value factor; // of the lane's column, or vector<2>: of its columns
   };
@@ -97,9 +98,10 @@ private:
   int readRows, allRows;      // rows up to the compensators, and all
   int firstRead, readEnd;     // rows that a read takes, zeros at their end
   View codes;
+  View staged; // the codes in shared memory; empty: they are not
   View termKeys, termValues, decayPanel, totalDecay, weights;
   Arena arena;
-  int64_t workspace = 0;
+  int64_t workspace = 0, readWorkspace = 0;
   std::optional<Loaded> loaded;
 };
 

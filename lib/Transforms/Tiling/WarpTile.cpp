@@ -102,27 +102,27 @@ Value WarpTile::loadOperand(const View &panel, Value row, Value column,
   if (auto first = getConstantIntValue(row);
       first && *first + (right && !transposed ? 8 : kTile) <= rows)
     rows = 0;
-  return LoadTileOp::create(
-      b, VectorType::get({width}, half), panel.memref, row, column, t.keyLane,
-      right, transposed,
-      rows > 0 ? b.getI64IntegerAttr(rows) : mlir::IntegerAttr());
+  return LoadTileOp::create(b, VectorType::get({width}, half), panel.memref,
+                            row, column, t.keyLane, right, transposed,
+                            rows > 0 ? b.getI64IntegerAttr(rows)
+                                     : mlir::IntegerAttr());
 }
 
 Value WarpTile::left(const View &panel, int rows, Value row, Value column) {
-  return loadOperand(panel, row, column, 8, /*right=*/false, /*transposed=*/false,
-                  rows);
+  return loadOperand(panel, row, column, 8, /*right=*/false,
+                     /*transposed=*/false, rows);
 }
 
 Value WarpTile::leftTransposed(const View &panel, int terms, Value row,
                                Value column) {
   return loadOperand(panel, row, column, terms / 2, /*right=*/false,
-                  /*transposed=*/true, /*rows=*/0);
+                     /*transposed=*/true, /*rows=*/0);
 }
 
 std::array<Value, 2> WarpTile::rightTransposed(const View &panel, int terms,
                                                Value row, Value column) {
   Value both = loadOperand(panel, row, column, terms / 2, /*right=*/true,
-                        /*transposed=*/true, /*rows=*/0);
+                           /*transposed=*/true, /*rows=*/0);
   return {slice(both, 0, terms / 4), slice(both, terms / 4, terms / 4)};
 }
 
@@ -132,9 +132,9 @@ SmallVector<Value> WarpTile::rightOfFirst(const View &panel, int rows,
   SmallVector<Value> operands;
   for (int tile = 0; tile < tiles; tile += 2) {
     const int64_t width = tile + 1 < tiles ? 8 : 4;
-    Value both =
-        loadOperand(panel, t.index(0), t.add(column, t.index(tile * kTile)), width,
-                 /*right=*/true, /*transposed=*/false, rows);
+    Value both = loadOperand(panel, t.index(0),
+                             t.add(column, t.index(tile * kTile)), width,
+                             /*right=*/true, /*transposed=*/false, rows);
     for (int64_t part = 0; part < width; part += 4)
       operands.push_back(width == 4 ? both : slice(both, part, 4));
   }
@@ -242,18 +242,24 @@ Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
       codes.memref, ValueRange{t.index(0), at}, false, llvm::MaybeAlign(bits));
 }
 
-Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
-  const int64_t perTile = elementBits(layout.codes.type) == 16
-                              ? kCodesPerTile
-                              : elementBits(layout.codes.type);
-  const int64_t width = perTile * tilesPerChunk;
+int64_t WarpTile::chunkWidth() const {
+  const int64_t bits = elementBits(layout.codes.type);
+  return (bits == 16 ? kCodesPerTile : bits) * tilesPerChunk;
+}
+
+Value WarpTile::chunkPlace(Value valueTile, Value chunk) {
   Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
-  Value at = t.mul(t.add(t.mul(row, t.index(32)), t.keyLane), t.index(width));
+  return t.mul(t.add(t.mul(row, t.index(32)), t.keyLane),
+               t.index(chunkWidth()));
+}
+
+Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
   return vector::LoadOp::create(
       b,
       VectorType::get(
-          {width}, cast<MemRefType>(codes.memref.getType()).getElementType()),
-      codes.memref, ValueRange{t.index(0), at}, false,
+          {chunkWidth()},
+          cast<MemRefType>(codes.memref.getType()).getElementType()),
+      codes.memref, ValueRange{t.index(0), chunkPlace(valueTile, chunk)}, false,
       llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
 }
 
@@ -273,11 +279,9 @@ void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
       parts[i] = join(parts[2 * i], parts[2 * i + 1]);
     parts.resize(parts.size() / 2);
   }
-  const int64_t width = cast<VectorType>(parts[0].getType()).getNumElements();
-  Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
-  Value at = t.mul(t.add(t.mul(row, t.index(32)), t.keyLane), t.index(width));
   vector::StoreOp::create(
-      b, parts[0], codes.memref, ValueRange{t.index(0), at}, false,
+      b, parts[0], codes.memref,
+      ValueRange{t.index(0), chunkPlace(valueTile, chunk)}, false,
       llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
 }
 
@@ -289,14 +293,16 @@ double WarpTile::codeBias() const {
 Value WarpTile::codesMma(Value chunk, int n, bool transpose, Value right,
                          Value sum) {
   Value tile = tileOf(chunk, n, /*biased=*/true);
-  sum = mma(transpose ? transposed(tile) : tile, right, sum);
+  return mma(transpose ? transposed(tile) : tile, right, sum);
+}
+
+Value WarpTile::biasMma(Value right, Value sum) {
   if (codeBias() == 0)
     return sum;
-  // Taken off at once, while the sum is small.
-  auto type = cast<VectorType>(tile.getType());
+  auto type = VectorType::get({kCodesPerTile}, b.getF16Type());
   Value bias = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(
-             type, b.getF16FloatAttr(-codeBias()).getValue()));
+      b,
+      DenseElementsAttr::get(type, b.getF16FloatAttr(-codeBias()).getValue()));
   return mma(bias, right, sum);
 }
 

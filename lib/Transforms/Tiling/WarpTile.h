@@ -80,9 +80,8 @@ public:
                                              mlir::Value column);
   /// The first `rows` rows as the columns of right operands, one per 16 terms
   /// from `column` on.
-  llvm::SmallVector<mlir::Value> rightOfFirst(const View &panel, int rows,
-                                              mlir::Value column,
-                                              int tiles = 1);
+  llvm::SmallVector<mlir::Value>
+  rightOfFirst(const View &panel, int rows, mlir::Value column, int tiles = 1);
   mlir::Value mma(mlir::Value left, mlir::Value right, mlir::Value sum);
   mlir::Value zeroSum();
   /// A vector of its type.
@@ -114,6 +113,9 @@ public:
   //===--- codes in fragment order ----------------------------------------===//
   /// Tiles along the key axis that one load brings, and such loads per row.
   int tilesPerChunk, chunks;
+  /// Elements of a lane's chunk, and the first of them.
+  int64_t chunkWidth() const;
+  mlir::Value chunkPlace(mlir::Value valueTile, mlir::Value chunk);
   /// What this lane holds of tiles (value tile, key tiles of chunk).
   mlir::Value loadChunk(const View &codes, mlir::Value valueTile,
                         mlir::Value chunk);
@@ -128,9 +130,11 @@ public:
   mlir::Value tileOf(mlir::Value chunk, int n, bool biased = false);
   mlir::Value unpack(mlir::Value tile, bool biased = false);
   double codeBias() const;
-  /// sum + the chunk's n-th tile, or its transpose, times `right`.
+  /// sum + the chunk's n-th tile, or its transpose, biased, times `right`; and
+  /// what takes the bias off such a product.
   mlir::Value codesMma(mlir::Value chunk, int n, bool transpose,
                        mlir::Value right, mlir::Value sum);
+  mlir::Value biasMma(mlir::Value right, mlir::Value sum);
   /// The transposed tile.
   mlir::Value transposed(mlir::Value tile);
   ElementType halfType() const;
@@ -150,8 +154,9 @@ public:
   mlir::Value equal(mlir::Value x, int64_t y);
 
 private:
-  mlir::Value loadOperand(const View &panel, mlir::Value row, mlir::Value column,
-                       int64_t width, bool right, bool transposed, int rows);
+  mlir::Value loadOperand(const View &panel, mlir::Value row,
+                          mlir::Value column, int64_t width, bool right,
+                          bool transposed, int rows);
 };
 
 } // namespace decant

@@ -141,10 +141,12 @@ protected:
 
 TEST_P(MmaRules, ReadAsOneLane) { expectSameReads(spec(3, 2), record()); }
 
+// A number half way between two codes goes to either: of a few rows, the errors
+// differ from the codec's by 5 % by chance, of 24 by less than 2 %.
 TEST_P(MmaRules, CostWhatTheFormatCosts) {
   for (int window : {1, 5}) {
     const DecodeSpec layerSpec = spec(window, 0);
-    Layer layer = mmaLayer(layerSpec, inOrder(2), record());
+    Layer layer = mmaLayer(layerSpec, inOrder(24), record());
     expectFormatCosts(runFormat(layer, layerSpec, 11), layerSpec, 11);
   }
 }
