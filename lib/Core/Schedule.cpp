@@ -109,7 +109,7 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   if (layout.record.keyDecay == DecayShape::Vector)
     registers += (staged ? 3 : 2) * kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
-    registers += kMore;
+    registers += 2 * kMore;
   if (layout.compensators > 4) // their Gram matrix
     registers += 2 * kMore;
   // Panels of a fold, and about as much as it works on beside them: more blocks
