@@ -8,6 +8,7 @@
 #ifndef DECANT_DIALECT_DECANT_H
 #define DECANT_DIALECT_DECANT_H
 
+#include "decant/Core/RuleInfo.h"
 #include "decant/Core/Schedule.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -30,12 +31,23 @@ namespace decant {
 bool isVectorOf(mlir::Type type, VectorAxis axis);
 /// The axis of a key or value vector type; nullopt for any other type.
 std::optional<VectorAxis> axisOf(mlir::Type type);
-/// Whether a decant.dot inside `op` is over the value axis: a sum that blocks
-/// that share a head by columns cannot form.
-bool sumsOverValues(mlir::Operation *op);
+/// Whether an op inside `op` needs all columns of a head, which blocks cannot
+/// share then: a sum over the value axis, or a vector beside the state that one
+/// of them must not replace while another still reads it.
+bool needsWholeHeads(mlir::Operation *op);
 /// tensor<dim x f32, #decant.axis<axis>>.
 mlir::RankedTensorType vectorType(mlir::MLIRContext *context, VectorAxis axis,
                                   int64_t dim);
+
+/// Where argument `number` of a rule, a decode or a kernel comes from; `roles`
+/// is its arg_roles, null where every argument is a row.
+RuleInput::Source sourceOf(std::optional<mlir::ArrayAttr> roles,
+                           unsigned number);
+/// The word that says so; empty for a row.
+llvm::StringRef toString(RuleInput::Source source);
+/// arg_roles for these arguments; null where every one is a row.
+mlir::ArrayAttr rolesAttr(mlir::MLIRContext *context,
+                          llvm::ArrayRef<RuleInput::Source> sources);
 
 /// Between the element types of Core and MLIR's.
 mlir::Type toType(mlir::MLIRContext *context, ElementType type);

@@ -160,6 +160,7 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         "int64_t":$window, "int64_t":$compensators,
                         "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
                         EnumParameter<Decant_DecayKind>:$valueDecay,
+                        DefaultValuedParameter<"int64_t", "0">:$carried,
                         "int64_t":$headBytes,
                         Decant_CodeOrderParameter:$codeOrder,
                         "::mlir::ArrayAttr":$scales,
@@ -215,11 +216,14 @@ def Decant_WindowType : Decant_Type<"Window", "window"> {
     Stands for S = P o C + sum_j (w_j o k_j) u_j^T: the checkpoint C under the
     total decay P of the window, and its records, each under the decay w_j since.
     A token adds `writes` records and one decay of the given shape per axis.
+    `carried` key vectors lie beside the state: every token replaces them, and
+    no window keeps their past.
   }];
   let parameters = (ins "int64_t":$keyDim, "int64_t":$valueDim, "int64_t":$length,
                         "int64_t":$compensators, "::mlir::Type":$records,
                         "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
-                        EnumParameter<Decant_DecayKind>:$valueDecay);
+                        EnumParameter<Decant_DecayKind>:$valueDecay,
+                        DefaultValuedParameter<"int64_t", "0">:$carried);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

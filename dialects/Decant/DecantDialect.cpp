@@ -72,10 +72,15 @@ bool decant::isVectorOf(Type type, VectorAxis axis) {
   return axisOf(type) == axis;
 }
 
-bool decant::sumsOverValues(Operation *op) {
-  return op
-      ->walk([](DotOp dot) {
-        return isVectorOf(dot.getLhs().getType(), VectorAxis::Value)
+bool decant::needsWholeHeads(Operation *root) {
+  return root
+      ->walk([](Operation *op) {
+        auto dot = dyn_cast<DotOp>(op);
+        auto yield = dyn_cast<YieldOp>(op);
+        const bool sums =
+            dot && isVectorOf(dot.getLhs().getType(), VectorAxis::Value);
+        const bool carries = yield && !yield.getCarried().empty();
+        return sums || carries || isa<ReadKeyOp, WindowReadKeyOp, CarryOp>(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -86,6 +91,42 @@ RankedTensorType decant::vectorType(MLIRContext *context, VectorAxis axis,
                                     int64_t dim) {
   return RankedTensorType::get({dim}, Float32Type::get(context),
                                AxisAttr::get(context, axis));
+}
+
+StringRef decant::toString(RuleInput::Source source) {
+  switch (source) {
+  case RuleInput::Row:
+    return "";
+  case RuleInput::Gate:
+    return "gate";
+  case RuleInput::Layer:
+    return "layer";
+  case RuleInput::Carried:
+    return "carried";
+  }
+  return "";
+}
+
+RuleInput::Source decant::sourceOf(std::optional<ArrayAttr> roles,
+                                   unsigned number) {
+  if (roles)
+    for (RuleInput::Source source :
+         {RuleInput::Gate, RuleInput::Layer, RuleInput::Carried})
+      if (cast<StringAttr>((*roles)[number]).getValue() == toString(source))
+        return source;
+  return RuleInput::Row;
+}
+
+ArrayAttr decant::rolesAttr(MLIRContext *context,
+                            ArrayRef<RuleInput::Source> sources) {
+  if (llvm::all_of(sources, [](RuleInput::Source source) {
+        return source == RuleInput::Row;
+      }))
+    return {};
+  SmallVector<StringRef> words;
+  for (RuleInput::Source source : sources)
+    words.push_back(toString(source));
+  return Builder(context).getStrArrayAttr(words);
 }
 
 Type decant::toType(MLIRContext *context, ElementType type) {
@@ -139,9 +180,9 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
       context, layout.valueHeads, layout.keyDim, layout.valueDim,
       layout.paddedKey, layout.paddedValue, layout.window, layout.compensators,
       layout.record.writes, DecayKind(layout.record.keyDecay),
-      DecayKind(layout.record.valueDecay), layout.headBytes,
-      CodeOrderKind(layout.codeOrder), builder.getArrayAttr(scales),
-      builder.getDictionaryAttr(regions));
+      DecayKind(layout.record.valueDecay), layout.record.carried,
+      layout.headBytes, CodeOrderKind(layout.codeOrder),
+      builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
 }
 
 SlotLayout decant::fromAttr(LayoutAttr attr) {
@@ -154,7 +195,7 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.window = attr.getWindow();
   layout.compensators = attr.getCompensators();
   layout.record = {int(attr.getWrites()), DecayShape(attr.getKeyDecay()),
-                   DecayShape(attr.getValueDecay())};
+                   DecayShape(attr.getValueDecay()), int(attr.getCarried())};
   for (auto scale : attr.getScales().getAsRange<ScaleAttr>())
     layout.scales.push_back(
         {scale.getAxis() == VectorAxis::Key ? Axis::Key : Axis::Value,
@@ -174,6 +215,7 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.compKeys = region("comp_keys");
   layout.compValues = region("comp_values");
   layout.cursor = region("cursor");
+  layout.carried = region("carried");
   layout.totalKeyDecay = region("total_key_decay");
   layout.totalValueDecay = region("total_value_decay");
   layout.recordKeyDecay = region("record_key_decay");

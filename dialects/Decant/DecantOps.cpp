@@ -19,17 +19,42 @@ using namespace decant;
 // Functions with named arguments: rule, decode and kernel
 //===----------------------------------------------------------------------===//
 
-/// Parses `(%a: type, ...)` and keeps the names, by which inputs are known.
+/// The source that `{word}` behind an argument names; a row without one.
+static FailureOr<RuleInput::Source>
+parseSource(OpAsmParser &parser, const OpAsmParser::Argument &argument) {
+  if (!argument.attrs || argument.attrs.empty())
+    return RuleInput::Row;
+  if (argument.attrs.size() == 1)
+    for (RuleInput::Source source :
+         {RuleInput::Gate, RuleInput::Layer, RuleInput::Carried})
+      if (argument.attrs.contains(toString(source)))
+        return source;
+  parser.emitError(argument.ssaName.location)
+      << "argument " << argument.ssaName.name << " has " << argument.attrs
+      << "; allowed is one of {gate}, {layer}, {carried}";
+  return failure();
+}
+
+/// Parses `(%a: type, %b: type {layer}, ...)` and keeps the names, by which
+/// inputs are known, and where they come from.
 static ParseResult
 parseNamedArguments(OpAsmParser &parser, OperationState &result,
                     SmallVectorImpl<OpAsmParser::Argument> &arguments) {
   if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren,
-                               /*allowType=*/true))
+                               /*allowType=*/true, /*allowAttrs=*/true))
     return failure();
   SmallVector<StringRef> names;
-  for (const OpAsmParser::Argument &argument : arguments)
+  SmallVector<RuleInput::Source> sources;
+  for (OpAsmParser::Argument &argument : arguments) {
     names.push_back(argument.ssaName.name.drop_front());
+    const FailureOr<RuleInput::Source> source = parseSource(parser, argument);
+    if (failed(source))
+      return failure();
+    sources.push_back(*source);
+  }
   result.addAttribute("arg_names", parser.getBuilder().getStrArrayAttr(names));
+  if (ArrayAttr roles = rolesAttr(parser.getContext(), sources))
+    result.addAttribute("arg_roles", roles);
   return success();
 }
 
@@ -39,11 +64,16 @@ static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
   return parser.parseRegion(*body, arguments);
 }
 
-static void printNamedArguments(OpAsmPrinter &printer, Block &body) {
+static void printNamedArguments(OpAsmPrinter &printer, Block &body,
+                                std::optional<ArrayAttr> roles) {
   printer << "(";
   llvm::interleaveComma(
-      body.getArguments(), printer,
-      [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+      body.getArguments(), printer, [&](BlockArgument argument) {
+        printer.printRegionArgument(argument);
+        const auto source = sourceOf(roles, argument.getArgNumber());
+        if (source != RuleInput::Row)
+          printer << " {" << toString(source) << "}";
+      });
   printer << ")";
 }
 
@@ -56,6 +86,7 @@ static void nameArguments(ArrayAttr names, mlir::Region &region,
 
 /// Checks the arguments and the yield of a rule or a decode.
 static LogicalResult verifyTokenBody(Operation *op, Block &body,
+                                     std::optional<ArrayAttr> roles,
                                      StringRef label) {
   auto state = body.getNumArguments()
                    ? dyn_cast<StateType>(body.getArgument(0).getType())
@@ -86,6 +117,22 @@ static LogicalResult verifyTokenBody(Operation *op, Block &body,
       !isVectorOf(yield.getOutput().getType(), VectorAxis::Value))
     return op->emitOpError("the body must yield a ")
            << state << " and a value vector (" << label << "_c4)";
+  size_t carried = 0;
+  for (BlockArgument argument : body.getArguments()) {
+    if (sourceOf(roles, argument.getArgNumber()) != RuleInput::Carried)
+      continue;
+    ++carried;
+    if (!isVectorOf(argument.getType(), VectorAxis::Key))
+      return op->emitOpError("argument ")
+             << argument.getArgNumber() << " is carried and has type "
+             << argument.getType() << "; a key vector is needed (" << label
+             << "_c5)";
+  }
+  if (yield.getCarried().size() != carried)
+    return op->emitOpError("the body yields ")
+           << yield.getCarried().size() << " vectors beside the state and the "
+           << "output, and " << carried << " arguments are carried (" << label
+           << "_c5)";
   return success();
 }
 
@@ -101,7 +148,7 @@ ParseResult RuleOp::parse(OpAsmParser &parser, OperationState &result) {
 void RuleOp::print(OpAsmPrinter &printer) {
   printer << " ";
   printer.printSymbolName(getSymName());
-  printNamedArguments(printer, getBody().front());
+  printNamedArguments(printer, getBody().front(), getArgRoles());
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -112,7 +159,7 @@ void RuleOp::getAsmBlockArgumentNames(mlir::Region &region,
 }
 
 LogicalResult RuleOp::verifyRegions() {
-  return verifyTokenBody(*this, getBody().front(), "rule");
+  return verifyTokenBody(*this, getBody().front(), getArgRoles(), "rule");
 }
 
 ParseResult DecodeOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -155,7 +202,7 @@ void DecodeOp::print(OpAsmPrinter &printer) {
   field("target", getTarget());
   printer.printNewline();
   printer << "    ";
-  printNamedArguments(printer, getBody().front());
+  printNamedArguments(printer, getBody().front(), getArgRoles());
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -166,7 +213,8 @@ void DecodeOp::getAsmBlockArgumentNames(mlir::Region &region,
 }
 
 LogicalResult DecodeOp::verifyRegions() {
-  if (failed(verifyTokenBody(*this, getBody().front(), "decode")))
+  if (failed(
+          verifyTokenBody(*this, getBody().front(), getArgRoles(), "decode")))
     return failure();
   auto state = cast<StateType>(getBody().getArgument(0).getType());
   for (int64_t dim : {state.getKeyDim(), state.getValueDim()})
@@ -175,6 +223,18 @@ LogicalResult DecodeOp::verifyRegions() {
              << state << "; dims must be within " << kMinDim << ".." << kMaxDim
              << " (decode_c1)";
   return success();
+}
+
+// Only kernels of stage `windowed` have roles, so they are no operand of every
+// builder.
+std::optional<ArrayAttr> KernelOp::getArgRoles() {
+  if (auto roles = (*this)->getAttrOfType<ArrayAttr>("arg_roles"))
+    return roles;
+  return std::nullopt;
+}
+
+void KernelOp::setArgRolesAttr(ArrayAttr roles) {
+  (*this)->setAttr("arg_roles", roles);
 }
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -190,9 +250,9 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 void KernelOp::print(OpAsmPrinter &printer) {
   printer << " ";
   printer.printSymbolName(getSymName());
-  printNamedArguments(printer, getBody().front());
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"sym_name", "arg_names"});
+  printNamedArguments(printer, getBody().front(), getArgRoles());
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {"sym_name", "arg_names", "arg_roles"});
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -308,14 +368,57 @@ LogicalResult ReadOp::verify() {
                    "read_c1");
 }
 
-// The output is a value vector of the state's value dim, so only the state's
-// type is written.
+ParseResult ReadKeyOp::parse(OpAsmParser &parser, OperationState &result) {
+  if (parseStateOp(parser, result, {VectorAxis::Value}))
+    return failure();
+  auto state = cast<StateType>(result.operands[0].getType());
+  result.addTypes(
+      vectorType(parser.getContext(), VectorAxis::Key, state.getKeyDim()));
+  return success();
+}
+
+void ReadKeyOp::print(OpAsmPrinter &printer) {
+  printer << " " << getState() << ", " << getVector();
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getState().getType();
+}
+
+LogicalResult ReadKeyOp::verify() {
+  if (failed(verifyDim(*this, getState().getType(), getVector().getType(),
+                       "read_key_c1")))
+    return failure();
+  return verifyDim(*this, getState().getType(), getResult().getType(),
+                   "read_key_c1");
+}
+
+// The output is a value vector of the state's value dim, and what follows are
+// key vectors of its key dim, so only the state's type is written.
 ParseResult YieldOp::parse(OpAsmParser &parser, OperationState &result) {
-  return parseStateOp(parser, result, {VectorAxis::Value});
+  SmallVector<OpAsmParser::UnresolvedOperand> operands(2);
+  StateType state;
+  if (parser.parseOperand(operands[0]) || parser.parseComma() ||
+      parser.parseOperand(operands[1]))
+    return failure();
+  while (succeeded(parser.parseOptionalComma()))
+    if (parser.parseOperand(operands.emplace_back()))
+      return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(state))
+    return failure();
+  SmallVector<Type> types(
+      operands.size(),
+      vectorType(parser.getContext(), VectorAxis::Key, state.getKeyDim()));
+  types[0] = state;
+  types[1] =
+      vectorType(parser.getContext(), VectorAxis::Value, state.getValueDim());
+  return parser.resolveOperands(operands, types, parser.getNameLoc(),
+                                result.operands);
 }
 
 void YieldOp::print(OpAsmPrinter &printer) {
   printer << " " << getState() << ", " << getOutput();
+  for (Value vector : getCarried())
+    printer << ", " << vector;
   printer.printOptionalAttrDict((*this)->getAttrs());
   printer << " : " << getState().getType();
 }

@@ -28,7 +28,8 @@ def Decant_KernelOp : Decant_Op<"kernel", [
     Which attributes it carries says its stage: `heads`, `inputs` and `format` until
     `formatted`, `layout` from there on, `schedule` in `scheduled`, `lanes` in `tiled`, there with `value_first` where
     value lanes are neighbours.
-    Arguments are known by their names, which the launch binds (KernelArg).
+    Arguments are known by their names, which the launch binds (KernelArg); until
+    `formatted` a word in braces says where one comes from, as in a rule.
 
     ```mlir
     decant.kernel @nothing(%rows: i64) {
@@ -45,6 +46,11 @@ def Decant_KernelOp : Decant_Op<"kernel", [
                        OptionalAttr<Decant_ScheduleAttr>:$schedule,
                        OptionalAttr<DenseI64ArrayAttr>:$lanes,
                        UnitAttr:$value_first, UnitAttr:$called);
+  let extraClassDeclaration = [{
+    /// Where arguments come from, until `formatted`; null: all are rows.
+    std::optional<::mlir::ArrayAttr> getArgRoles();
+    void setArgRolesAttr(::mlir::ArrayAttr roles);
+  }];
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
 }

@@ -26,15 +26,25 @@ def Decant_RuleOp : Decant_Op<"rule", [
   let description = [{
     The first argument is the state; the others are the token's inputs, known by
     their names: `q`, `k` (key vectors) and `v` (value vector) get the spec's
-    norm and scale; `g` and `beta` its gate conventions; any other name is an
-    extra input that the caller passes as it is. The body yields the new state
-    and the output.
+    norm and scale; `g` and `beta` its gate conventions; `k1`, `v1`, `beta1`, ...
+    are further ones of their kind, for rules of several sub-steps; any other name
+    is an extra input that the caller passes as it is. The body yields the new
+    state and the output.
+
+    A word in braces behind an argument's type says where it comes from, if not
+    from a row of the input type (of the gate type for g and beta):
+    - `{gate}`: a row of the gate type;
+    - `{layer}`: f32, one per value head, the same for all rows and tokens;
+    - `{carried}`: no input but a key vector beside the state, zero in an empty
+      sequence; the yield says, in the same order, what the token leaves there.
 
     Constraints:
     1. rule_c1: the first argument is a state.
     2. rule_c2: every other argument is f32, a key vector or a value vector.
     3. rule_c3: key vectors have the state's key dim, value vectors its value dim.
     4. rule_c4: the body yields a state of that type and a value vector.
+    5. rule_c5: a carried argument is a key vector, and the body yields one for
+       each of them.
 
     ```mlir
     decant.rule @linear(%S: !decant.state<?x?>,
@@ -47,7 +57,8 @@ def Decant_RuleOp : Decant_Op<"rule", [
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names,
+                       OptionalAttr<StrArrayAttr>:$arg_roles);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -66,7 +77,7 @@ def Decant_DecodeOp : Decant_Op<"decode", [
     Constraints:
     1. decode_c1: the first argument is a state; its dims are static and within
        16..256.
-    2. decode_c2 to decode_c4: as rule_c2 to rule_c4.
+    2. decode_c2 to decode_c5: as rule_c2 to rule_c5.
 
     ```mlir
     decant.decode @linear heads <key = 1, value = 1, map = group>
@@ -85,7 +96,8 @@ def Decant_DecodeOp : Decant_Op<"decode", [
   let arguments = (ins SymbolNameAttr:$sym_name, Decant_HeadsAttr:$heads,
                        Decant_InputsAttr:$inputs, Decant_WindowAttr:$window,
                        Decant_FormatAttr:$format, Decant_TargetAttr:$target,
-                       StrArrayAttr:$arg_names);
+                       StrArrayAttr:$arg_names,
+                       OptionalAttr<StrArrayAttr>:$arg_roles);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -95,15 +107,23 @@ def Decant_YieldOp : Decant_Op<"yield", [
     Pure, Terminator, ParentOneOf<["RuleOp", "DecodeOp"]>]> {
   let summary = "the new state and the output of a token";
   let description = [{
-    S', o: what the token leaves behind and what it is answered with.
+    S', o: what the token leaves behind and what it is answered with; then the new
+    value of each carried argument.
 
     ```mlir
     decant.rule @keep(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>>) {
       decant.yield %S, %v : !decant.state<4x8>
     }
+    // The sum of all keys beside the state.
+    decant.rule @count(%S: !decant.state<4x8>, %z: tensor<4xf32, #decant.axis<key>> {carried},
+                       %k: tensor<4xf32, #decant.axis<key>>, %v: tensor<8xf32, #decant.axis<value>>) {
+      %z1 = arith.addf %z, %k : tensor<4xf32, #decant.axis<key>>
+      decant.yield %S, %v, %z1 : !decant.state<4x8>
+    }
     ```
   }];
-  let arguments = (ins Decant_StateType:$state, Decant_ValueVector:$output);
+  let arguments = (ins Decant_StateType:$state, Decant_ValueVector:$output,
+                       Variadic<Decant_KeyVector>:$carried);
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -149,6 +169,32 @@ def Decant_ReadOp : Decant_Op<"read", [Pure]> {
   }];
   let arguments = (ins Decant_StateType:$state, Decant_KeyVector:$vector);
   let results = (outs Decant_ValueVector:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Decant_ReadKeyOp : Decant_Op<"read_key", [Pure]> {
+  let summary = "S x for a value vector x";
+  let description = [{
+    Sums over the value axis: result[k] = sum_v S[k, v] x[v]. Rules that correct a
+    key by what is stored (Oja) need it.
+
+    Constraints:
+    1. read_key_c1: x has the state's value dim, the result its key dim.
+
+    ```mlir
+    decant.rule @oja(%S: !decant.state<4x8>, %q: tensor<4xf32, #decant.axis<key>>,
+                     %k: tensor<4xf32, #decant.axis<key>>, %v: tensor<8xf32, #decant.axis<value>>) {
+      %p = decant.read_key %S, %v : !decant.state<4x8>
+      %r = arith.subf %k, %p : tensor<4xf32, #decant.axis<key>>
+      %S1 = decant.write %S, %r, %v : !decant.state<4x8>
+      %o = decant.read %S1, %q : !decant.state<4x8>
+      decant.yield %S1, %o : !decant.state<4x8>
+    }
+    ```
+  }];
+  let arguments = (ins Decant_StateType:$state, Decant_ValueVector:$vector);
+  let results = (outs Decant_KeyVector:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

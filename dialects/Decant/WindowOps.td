@@ -43,6 +43,69 @@ def Decant_WindowReadOp : Decant_Op<"window_read", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Decant_WindowReadKeyOp : Decant_Op<"window_read_key", [MemoryEffects<[MemRead]>]> {
+  let summary = "S x for a value vector, in one pass over the codes";
+  let description = [{
+    S is the stored state before this token:
+    result = P_k o (C (P_v o x)) + sum_j (wk_j o k_j) ((wv_j o u_j) . x).
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = none, valueDecay = vector>
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @reads(%w: !window, %v: !value) {
+      %p = decant.window_read_key %w, %v : (!window, !value) -> tensor<16xf32, #decant.axis<key>>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored, Decant_ValueVector:$vector);
+  let results = (outs Decant_KeyVector:$result);
+  let assemblyFormat = "$stored `,` $vector attr-dict `:` functional-type(operands, results)";
+}
+
+def Decant_CarriedOp : Decant_Op<"carried", [MemoryEffects<[MemRead]>]> {
+  let summary = "what the token before left beside the state";
+  let description = [{
+    Key vector `index` of the window's `carried`; zero in an empty sequence.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 1, compensators = 0,
+      records = f16, writes = 1, keyDecay = none, valueDecay = none, carried = 1>
+    !key = tensor<16xf32, #decant.axis<key>>
+    decant.kernel @counts(%w: !window, %k: !key) {
+      %z = decant.carried %w[0] : !window -> !key
+      %z1 = arith.addf %z, %k : !key
+      decant.carry %w[0], %z1 : !window, !key
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored, I64Attr:$index);
+  let results = (outs Decant_KeyVector:$result);
+  let assemblyFormat = "$stored `[` $index `]` attr-dict `:` type($stored) `->` type($result)";
+}
+
+def Decant_CarryOp : Decant_Op<"carry", [MemoryEffects<[MemWrite]>]> {
+  let summary = "what the token leaves beside the state";
+  let description = [{
+    Replaces key vector `index` of the window's `carried`; see `carried`. No read of
+    it follows in the same kernel.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 1, compensators = 0,
+      records = f16, writes = 1, keyDecay = none, valueDecay = none, carried = 1>
+    !key = tensor<16xf32, #decant.axis<key>>
+    decant.kernel @forgets(%w: !window, %k: !key) {
+      decant.carry %w[0], %k : !window, !key
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored, I64Attr:$index, Decant_KeyVector:$vector);
+  let assemblyFormat = "$stored `[` $index `]` `,` $vector attr-dict `:` type($stored) `,` type($vector)";
+}
+
 def Decant_AppendOp : Decant_Op<"append", [
     AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "one token's decays and rank-1 terms become records";

@@ -213,7 +213,7 @@ typedef struct DecantRowTensor {
   int64_t stride; /* between rows */
 } DecantRowTensor;
 
-/* An input of a user's own rule, by its name there. Never changes. */
+/* An input of a rule's own, by its name there. Never changes. */
 typedef struct DecantNamedTensor {
   const char *name;
   DecantRowTensor tensor;
@@ -223,6 +223,9 @@ typedef struct DecantNamedTensor {
      qkv  [rows, HK K | HK K | HV V]   or q, k [rows, HK K] and v [rows, HV V]
      decay, beta   as the rule has them; a decay is [rows, HV] or [rows, HV, K]
      A_log [HV], dt_bias [HV] or [HV, K]   with the decay forms that use them
+     extra  a rule's own inputs by name; a further key k1 is [rows, HK K], one
+            that the rule marks {layer} is [HV], [HV, K] or [HV, V] in f32 for
+            all rows, and so is decay where the rule says so
      out  [rows, HV V]
    Give exactly what decantProgramGetArgument lists and leave the rest null. */
 typedef struct DecantStepCall {

@@ -9,6 +9,7 @@
 #include "TokenInputs.h"
 
 #include "decant/Core/Numeric.h"
+#include "decant/Core/RuleInfo.h"
 
 #include <cmath>
 #include <random>
@@ -46,7 +47,7 @@ double decayInput(const InputSpec &inputs, Random &random) {
 
 double element(const std::string &name, const InputSpec &inputs,
                Random &random) {
-  if (name == "q" || name == "k" || name == "v" || name == "qkv")
+  if (hasKeyHeads(name) || withoutNumber(name) == "v" || name == "qkv")
     return normal(random);
   if (name == "decay")
     return decayInput(inputs, random);
@@ -54,8 +55,11 @@ double element(const std::string &name, const InputSpec &inputs,
     return uniform(random, -1, 1);
   if (name == "dt_bias")
     return uniform(random, -6, 0);
-  if (name == "beta" && inputs.beta == BetaForm::Sigmoid)
+  if (isBeta(name) && inputs.beta == BetaForm::Sigmoid)
     return 2 * normal(random);
+  // A rule's own decays come as logarithms.
+  if (name[0] == 'g')
+    return -uniform(random, 0.001, 1);
   // beta, and a rule's own inputs, which are gates more often than not.
   return uniform(random, 0.05, 0.95);
 }
@@ -94,14 +98,20 @@ TokenInputs decant::bench::makeToken(const DecodeSpec &spec,
     tensor.width = arg.rowWidth;
     if (arg.name == "decay")
       decayWidth = arg.rowWidth;
-    tensor.perRow = arg.name != "A_log" && arg.name != "dt_bias";
+    tensor.perRow = arg.rowWidth > 0;
     inputs.tensors.push_back(std::move(tensor));
   }
   for (InputTensor &tensor : inputs.tensors) {
-    // The table gives no width for what rows share: a number per head, or a
-    // bias for each element of a row's decay.
-    if (!tensor.perRow)
-      tensor.width = tensor.name == "A_log" ? spec.heads.value : decayWidth;
+    // The table gives no width for what rows share: a number per head, a bias
+    // for each element of a row's decay, or what the rule itself asks for,
+    // which is at most a vector per head.
+    if (!tensor.perRow) {
+      tensor.width = spec.heads.value;
+      if (tensor.name == "dt_bias" && decayWidth > 0)
+        tensor.width = decayWidth;
+      else if (!isGateParameter(tensor.name))
+        tensor.width *= std::max(spec.heads.keyDim, spec.heads.valueDim);
+    }
     // What rows share is the same for every token, and every tensor has numbers
     // of its own, so that one more of them leaves the others alone.
     std::vector<unsigned> words(tensor.name.begin(), tensor.name.end());

@@ -24,7 +24,7 @@ struct InputTensor {
   std::string name;
   ElementType type = ElementType::F32;
   int64_t width = 0;  // elements of a row, or of the whole layer
-  bool perRow = true; // false: A_log and dt_bias, which all rows share
+  bool perRow = true; // false: A_log, dt_bias, ..., which all rows share
   std::vector<uint8_t> bytes;
 
   int64_t rowBytes() const { return width * elementBytes(type); }

@@ -129,16 +129,20 @@ runStages(const DecodeSpec &spec, CompileOptions options, Session &session,
       atStage(stage, *module);
   };
   finish(Stage::Rule);
-  const bool sums = sumsOverValues(*module);
+  const bool wholeHeads = needsWholeHeads(*module);
   for (Stage stage : allStages()) {
     if (stage <= Stage::Rule || stage > last || stage == Stage::Image)
       continue;
     // The bytes of a slot follow from what a token adds to it.
     if (stage == Stage::Formatted && !options.order) {
       const RecordShape record = recordShapeOf(*module);
-      options.order = options.schedule
-                          ? orderFor(*options.schedule, spec, record)
-                          : defaultOrder(spec, record, options.target, sums);
+      if (readsKeys(*module)) // neither tensor cores nor held states serve it
+        options.order = CodeOrder::Rows;
+      else
+        options.order =
+            options.schedule
+                ? orderFor(*options.schedule, spec, record)
+                : defaultOrder(spec, record, options.target, wholeHeads);
     }
     PassManager manager(&session.context);
     buildPipeline(manager, options, Stage(int(stage) - 1), stage);

@@ -27,7 +27,7 @@ int alignOf(StringRef name, int elementBytes, const SlotLayout &layout) {
     return kSlotAlign;
   const int keyBytes = layout.keyDim * elementBytes;
   const int valueBytes = layout.valueDim * elementBytes;
-  if (name == "q" || name == "k")
+  if (hasKeyHeads(name.str()))
     return std::gcd(keyBytes, kMaxAlign);
   if (name == "v" || name == "out")
     return std::gcd(valueBytes, kMaxAlign);
@@ -64,7 +64,7 @@ int64_t rowWidth(StringRef name, const DecodeSpec &spec, int64_t headWidth) {
   const HeadShape &heads = spec.heads;
   if (name == "qkv")
     return 2 * heads.key * heads.keyDim + heads.value * heads.valueDim;
-  if (name == "q" || name == "k")
+  if (hasKeyHeads(name.str()))
     return heads.key * headWidth;
   return heads.value * headWidth;
 }
@@ -78,9 +78,14 @@ RecordShape decant::recordShapeOf(ModuleOp module) {
         dyn_cast<WindowType>(kernel.getBody().getArgument(0).getType());
     if (window)
       shape = {int(window.getWrites()), DecayShape(window.getKeyDecay()),
-               DecayShape(window.getValueDecay())};
+               DecayShape(window.getValueDecay()), int(window.getCarried())};
   });
   return shape;
+}
+
+bool decant::readsKeys(ModuleOp module) {
+  return module.walk([](WindowReadKeyOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
 }
 
 void decant::describeKernels(ModuleOp module, const DecodeSpec &spec,

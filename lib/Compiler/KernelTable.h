@@ -16,6 +16,9 @@ namespace decant {
 /// What a token adds to the window; `module` is of stage windowed.
 RecordShape recordShapeOf(mlir::ModuleOp module);
 
+/// Whether a kernel of stage `windowed` reads along the value axis.
+bool readsKeys(mlir::ModuleOp module);
+
 /// Fills layout, schedule and entries with their arguments; `module` is of
 /// stage scheduled, where names and types of arguments are final.
 void describeKernels(mlir::ModuleOp module, const DecodeSpec &spec,

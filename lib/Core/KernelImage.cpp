@@ -37,7 +37,7 @@ namespace {
 
 constexpr char kMagic[] = "DECANT\x1a\n";
 constexpr size_t kMagicBytes = 8, kHashOffset = 32, kPrefixBytes = 40;
-constexpr uint32_t kFormatVersion = 1;
+constexpr uint32_t kFormatVersion = 2;
 
 struct NamedRegion {
   const char *name;
@@ -50,6 +50,7 @@ constexpr NamedRegion kRegions[] = {
     {"comp_keys", &SlotLayout::compKeys},
     {"comp_values", &SlotLayout::compValues},
     {"cursor", &SlotLayout::cursor},
+    {"carried", &SlotLayout::carried},
     {"total_key_decay", &SlotLayout::totalKeyDecay},
     {"total_value_decay", &SlotLayout::totalValueDecay},
     {"record_key_decay", &SlotLayout::recordKeyDecay},
@@ -111,6 +112,7 @@ json layoutToJson(const SlotLayout &layout) {
           {"writes", layout.record.writes},
           {"key_decay", toString(layout.record.keyDecay)},
           {"value_decay", toString(layout.record.valueDecay)},
+          {"carried_vectors", layout.record.carried},
           {"code_order", toString(layout.codeOrder)},
           {"scales", std::move(scales)},
           {"regions", std::move(regions)},
@@ -150,6 +152,7 @@ SlotLayout layoutFromJson(FieldReader in) {
   layout.record.writes = int(in.integer("writes", 0, kMaxExtent));
   layout.record.keyDecay = in.named("key_decay", kDecayShapes);
   layout.record.valueDecay = in.named("value_decay", kDecayShapes);
+  layout.record.carried = int(in.integer("carried_vectors", 0, kMaxExtent));
   layout.codeOrder =
       in.named("code_order",
                {CodeOrder::Rows, CodeOrder::Fragments, CodeOrder::Columns});

@@ -91,7 +91,7 @@ const char *decant::toString(CodeOrder order) {
 
 int64_t SlotLayout::stateBytesPerHead() const {
   return codes.bytes() + keyScale.bytes() + valueScale.bytes() +
-         compKeys.bytes() + compValues.bytes();
+         compKeys.bytes() + compValues.bytes() + carried.bytes();
 }
 
 double SlotLayout::bitsPerElement() const {
@@ -105,6 +105,7 @@ std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
           {"comp_keys", compKeys},
           {"comp_values", compValues},
           {"cursor", cursor},
+          {"carried", carried},
           {"total_key_decay", totalKeyDecay},
           {"total_value_decay", totalValueDecay},
           {"record_key_decay", recordKeyDecay},
@@ -146,6 +147,8 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.compValues =
       allocator.take(ElementType::F16, spec.window.compensators, value);
   layout.cursor = allocator.take(ElementType::F32, 1, 4);
+  // f32 whatever the codes are: a sum over all tokens, and small.
+  layout.carried = allocator.take(ElementType::F32, record.carried, key);
 
   if (spec.window.length > 1) {
     const ElementType type = spec.window.records;

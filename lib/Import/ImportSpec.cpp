@@ -93,6 +93,14 @@ LogicalResult checkKnownInputs(RuleOp rule) {
              << " vector %" << name << " is needed among the arguments"
              << (type ? "; it has another type" : "");
   }
+  for (auto [argument, own] :
+       llvm::zip(rule.getBody().getArguments(),
+                 rule.getArgNames().getAsValueRange<StringAttr>()))
+    if (hasKeyHeads(own.str()) &&
+        !isVectorOf(argument.getType(), VectorAxis::Key))
+      return rule.emitError("rule @")
+             << rule.getSymName() << ": argument %" << own << " has type "
+             << argument.getType() << "; a further key is a key vector";
   return success();
 }
 
@@ -102,8 +110,15 @@ bool isRuleOp(Operation &op) {
   const StringRef dialect = op.getName().getDialectNamespace();
   return op.getNumRegions() == 0 &&
          (dialect == "arith" || dialect == "math" ||
-          isa<DecayOp, ReadOp, WriteOp, ScaleOp, BroadcastOp, DotOp, YieldOp>(
-              op));
+          isa<DecayOp, ReadOp, ReadKeyOp, WriteOp, ScaleOp, BroadcastOp, DotOp,
+              YieldOp>(op));
+}
+
+RuleInput::Kind kindOf(Type type) {
+  const auto axis = axisOf(type);
+  return !axis                      ? RuleInput::Scalar
+         : *axis == VectorAxis::Key ? RuleInput::KeyVector
+                                    : RuleInput::ValueVector;
 }
 
 class Importer {
@@ -141,6 +156,7 @@ private:
   LogicalResult createDecode() {
     SmallVector<Type> types;
     SmallVector<std::string> argNames;
+    SmallVector<RuleInput::Source> sources;
     for (auto [argument, name] :
          llvm::zip(rule.getBody().getArguments(), names())) {
       const Type type = bindDims(argument.getType(), spec.heads);
@@ -151,11 +167,20 @@ private:
                << spec.heads.keyDim << " x " << spec.heads.valueDim;
       types.push_back(type);
       argNames.push_back(name == "g" ? "decay" : name.str());
+      sources.push_back(sourceOf(rule.getArgRoles(), argument.getArgNumber()));
       if (name == "g" && needsGateParameters()) {
         types.append({builder.getF32Type(), type});
         argNames.insert(argNames.end(), {"A_log", "dt_bias"});
+        sources.append(2, RuleInput::Row); // known by their names
       }
     }
+    for (size_t i = 0; i < argNames.size(); ++i)
+      if (llvm::is_contained(ArrayRef(argNames).take_front(i), argNames[i]))
+        return rule.emitError("rule @")
+               << rule.getSymName() << ": two arguments are %" << argNames[i]
+               << (isGateParameter(argNames[i])
+                       ? "; inputs.decay brings one of that name, too"
+                       : "");
     SmallVector<StringRef> references(argNames.begin(), argNames.end());
     auto type = [&](ElementType element) {
       return toType(builder.getContext(), element);
@@ -178,7 +203,7 @@ private:
                         type(spec.window.records)),
         FormatAttr::get(context, type(spec.state.codes), scales),
         TargetAttr::get(context, target.name),
-        builder.getStrArrayAttr(references));
+        builder.getStrArrayAttr(references), rolesAttr(context, sources));
     body = builder.createBlock(&decode.getBody(), {}, types,
                                SmallVector<Location>(types.size(), loc));
     for (auto [argument, name] : llvm::zip(body->getArguments(), argNames))
@@ -188,14 +213,14 @@ private:
 
   /// The value that the rule's argument `name` stands for.
   Value prepare(StringRef name) {
-    if (name == "q" || name == "k")
+    if (hasKeyHeads(name.str()))
       return buildNormalised(builder, loc, spec.inputs, raw[name.str()],
                              name == "q" ? spec.inputs.scale : 1);
     if (name == "g")
       return buildLogDecay(builder, loc, spec.inputs, raw["decay"],
                            raw["A_log"], raw["dt_bias"]);
-    if (name == "beta")
-      return buildBeta(builder, loc, spec.inputs, raw["beta"]);
+    if (isBeta(name.str()))
+      return buildBeta(builder, loc, spec.inputs, raw[name.str()]);
     return raw[name.str()];
   }
 
@@ -262,11 +287,9 @@ std::optional<std::vector<RuleInput>> decant::ruleInputs(const DecodeSpec &spec,
   for (auto [argument, name] : llvm::drop_begin(
            llvm::zip(rule.getBody().getArguments(),
                      rule.getArgNames().getAsValueRange<StringAttr>()))) {
-    const auto axis = axisOf(argument.getType());
-    inputs.push_back({name.str(), !axis ? RuleInput::Scalar
-                                  : *axis == VectorAxis::Key
-                                      ? RuleInput::KeyVector
-                                      : RuleInput::ValueVector});
+    const auto source = sourceOf(rule.getArgRoles(), argument.getArgNumber());
+    if (source != RuleInput::Carried)
+      inputs.push_back({name.str(), kindOf(argument.getType()), source});
   }
   return inputs;
 }

@@ -76,10 +76,15 @@ public:
     states[body.getArgument(0)] = RuleProgram::firstState();
     for (auto [argument, name] :
          llvm::zip(body.getArguments().drop_front(),
-                   decode.getArgNames().getValue().drop_front()))
+                   decode.getArgNames().getValue().drop_front())) {
+      const auto source =
+          sourceOf(decode.getArgRoles(), argument.getArgNumber());
       values[argument] =
-          program.addInput({llvm::cast<mlir::StringAttr>(name).str(),
-                            kindOf(argument.getType())});
+          source == RuleInput::Carried
+              ? program.addCarried()
+              : program.addInput({llvm::cast<mlir::StringAttr>(name).str(),
+                                  kindOf(argument.getType()), source});
+    }
     for (mlir::Operation &op : body)
       DECANT_TRY(add(&op));
     return std::move(program);
@@ -117,6 +122,11 @@ private:
               states.lookup(read.getState()), values.lookup(read.getVector()));
           return Status();
         })
+        .Case([&](ReadKeyOp read) {
+          values[read.getResult()] = program.addReadKey(
+              states.lookup(read.getState()), values.lookup(read.getVector()));
+          return Status();
+        })
         .Case([&](WriteOp write) {
           states[write.getResult()] = program.addWrite(
               states.lookup(write.getState()), values.lookup(write.getKey()),
@@ -129,8 +139,11 @@ private:
           return Status();
         })
         .Case([&](YieldOp yield) {
+          std::vector<RuleProgram::Value> left;
+          for (mlir::Value vector : yield.getCarried())
+            left.push_back(values.lookup(vector));
           program.finish(states.lookup(yield.getState()),
-                         values.lookup(yield.getOutput()));
+                         values.lookup(yield.getOutput()), left);
           return Status();
         })
         .Case([&](mlir::arith::ConstantOp constant) {

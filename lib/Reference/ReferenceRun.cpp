@@ -24,7 +24,7 @@ struct Source {
   const TraceTensor *tensor = nullptr;
   int heads = 1;
   int width = 1;
-  bool perToken = true; // A_log and dt_bias are the same for every token
+  bool perToken = true; // what belongs to the layer is the same for all tokens
   bool perKeyHead = false;
 };
 
@@ -35,15 +35,16 @@ Expected<Source> findSource(const RuleProgram &program, const RuleInput &input,
                                                          : program.valueDim();
   Source source;
   source.width = width;
-  if (input.name == "A_log" || input.name == "dt_bias") {
+  if (const TraceInput *found =
+          trace.find(input.name == "decay" ? "g" : input.name)) {
+    source.tensor = found->tensor;
+    source.heads = found->heads;
+    source.perToken = input.source != RuleInput::Layer;
+    source.perKeyHead = hasKeyHeads(input.name);
+  } else if (isGateParameter(input.name)) {
     source.tensor = input.name == "A_log" ? trace.aLog : trace.dtBias;
     source.heads = heads.value;
     source.perToken = false;
-  } else if (const TraceInput *found =
-                 trace.find(input.name == "decay" ? "g" : input.name)) {
-    source.tensor = found->tensor;
-    source.heads = found->heads;
-    source.perKeyHead = input.name == "q" || input.name == "k";
   }
   if (!source.tensor)
     return Status::internal(fmt::format(
@@ -83,6 +84,7 @@ Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
   result.states.resize(heads.value * stateSize);
   for (int head = 0; head < heads.value; ++head) {
     double *state = &result.states[head * stateSize];
+    std::vector<double> carried(program.carriedSize());
     for (int64_t token = 0; token < tokens; ++token) {
       for (size_t i = 0; i < sources.size(); ++i) {
         const Source &source = sources[i];
@@ -94,7 +96,8 @@ Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
       }
       program.step(
           inputs, state,
-          &result.outputs[(token * heads.value + head) * program.valueDim()]);
+          &result.outputs[(token * heads.value + head) * program.valueDim()],
+          carried.data());
       store(token, state);
     }
   }

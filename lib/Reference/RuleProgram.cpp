@@ -31,6 +31,11 @@ RuleProgram::Value RuleProgram::addInput(const RuleInput &input) {
   return inputValues.back();
 }
 
+RuleProgram::Value RuleProgram::addCarried() {
+  carriedValues.push_back(allocate(keys));
+  return carriedValues.back();
+}
+
 RuleProgram::Value
 RuleProgram::addConstant(const std::vector<double> &elements) {
   const Value value = allocate(static_cast<int>(elements.size()));
@@ -70,6 +75,16 @@ RuleProgram::Value RuleProgram::addRead(State state, Value key) {
   return instruction.result;
 }
 
+RuleProgram::Value RuleProgram::addReadKey(State state, Value value) {
+  Instruction instruction;
+  instruction.opcode = Opcode::ReadKey;
+  instruction.operands = {value};
+  instruction.from = state;
+  instruction.result = allocate(keys);
+  instructions.push_back(instruction);
+  return instruction.result;
+}
+
 RuleProgram::State RuleProgram::addStateChange(Opcode opcode, State from,
                                                Value a, Value b) {
   Instruction instruction;
@@ -94,9 +109,12 @@ RuleProgram::State RuleProgram::addValueDecay(State state, Value factors) {
   return addStateChange(Opcode::ValueDecay, state, factors, {});
 }
 
-void RuleProgram::finish(State state, Value output) {
+void RuleProgram::finish(State state, Value output,
+                         const std::vector<Value> &left) {
+  assert(left.size() == carriedValues.size());
   lastState = state;
   outputValue = output;
+  leftValues = left;
 
   const auto touchesState = [](const Instruction &instruction) {
     return instruction.opcode != Opcode::Elementwise &&
@@ -112,7 +130,8 @@ void RuleProgram::finish(State state, Value output) {
   spareBuffers.clear();
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction &instruction = instructions[i];
-    if (!touchesState(instruction) || instruction.opcode == Opcode::Read)
+    if (!touchesState(instruction) || instruction.opcode == Opcode::Read ||
+        instruction.opcode == Opcode::ReadKey)
       continue;
     if (lastUse[instruction.from.index] == i) {
       bufferOf[instruction.to.index] = bufferOf[instruction.from.index];
@@ -157,6 +176,15 @@ void RuleProgram::runOnState(const Instruction &instruction,
         result[v] += from[k * values + v] * a[k];
     return;
   }
+  if (instruction.opcode == Opcode::ReadKey) {
+    double *result = &memory[instruction.result.offset];
+    for (int k = 0; k < keys; ++k) {
+      result[k] = 0;
+      for (int v = 0; v < values; ++v)
+        result[k] += from[k * values + v] * a[v];
+    }
+    return;
+  }
   double *to = buffer(instruction.to, firstState);
   for (int k = 0; k < keys; ++k) {
     const double *source = from + k * values;
@@ -180,8 +208,12 @@ void RuleProgram::runOnState(const Instruction &instruction,
 }
 
 void RuleProgram::step(const std::vector<std::vector<double>> &inputs,
-                       double *state, double *output) {
+                       double *state, double *output, double *carried) {
   assert(bufferOf.size() == size_t(stateCount) && "finish() comes first");
+  assert(carriedValues.empty() || carried);
+  for (size_t i = 0; i < carriedValues.size(); ++i)
+    std::copy_n(carried + i * keys, keys,
+                memory.begin() + carriedValues[i].offset);
   for (size_t i = 0; i < inputValues.size(); ++i)
     std::copy_n(inputs[i].begin(), inputValues[i].length,
                 memory.begin() + inputValues[i].offset);
@@ -199,6 +231,9 @@ void RuleProgram::step(const std::vector<std::vector<double>> &inputs,
     }
   }
   std::copy_n(memory.begin() + outputValue.offset, values, output);
+  for (size_t i = 0; i < leftValues.size(); ++i)
+    std::copy_n(memory.begin() + leftValues[i].offset, keys,
+                carried + i * keys);
   const double *last = buffer(lastState, state);
   if (last != state)
     std::copy_n(last, size_t(keys) * values, state);

@@ -29,7 +29,10 @@ TraceType traceType(ElementType type) {
   }
 }
 
-bool isGate(const std::string &name) { return name == "g" || name == "beta"; }
+bool isGate(const RuleInput &input) {
+  return input.name == "g" || isBeta(input.name) ||
+         input.source == RuleInput::Gate;
+}
 
 /// What a tensor must be. A shape's first size is the token count, -1 while it
 /// is not known.
@@ -78,16 +81,20 @@ Expected<const TraceTensor *> findTensor(const Trace &trace,
 Wanted wantedInput(const DecodeSpec &spec, const TraceInput &input,
                    int64_t tokens) {
   const std::string &name = input.input.name;
-  const bool gate = isGate(name);
+  const bool gate = isGate(input.input);
+  const bool ofLayer = input.input.source == RuleInput::Layer;
   Wanted wanted;
   wanted.name = name;
   wanted.type = traceType(gate ? spec.inputs.gateType : spec.inputs.type);
   wanted.typeField = gate ? "inputs.gate_type" : "inputs.type";
   wanted.shape = {tokens, input.heads};
-  wanted.axes = input.heads == spec.heads.value ? "tokens, value heads"
-                                                : "tokens, key heads";
-  if (name == "q" || name == "k")
-    wanted.axes = "tokens, key heads";
+  wanted.axes = hasKeyHeads(name) ? "tokens, key heads" : "tokens, value heads";
+  if (ofLayer) {
+    wanted.type = TraceType::F32;
+    wanted.typeField = "the rule, which takes one per layer,";
+    wanted.shape = {input.heads};
+    wanted.axes = "value heads";
+  }
   if (input.input.kind != RuleInput::Scalar) {
     wanted.shape.push_back(input.width);
     wanted.axes +=
@@ -150,12 +157,12 @@ Expected<TraceView> decant::bindTrace(const Trace &trace,
   for (const RuleInput &rule : inputs) {
     TraceInput input;
     input.input = rule;
-    input.heads = rule.name == "q" || rule.name == "k" ? spec.heads.key
-                                                       : spec.heads.value;
+    input.heads = hasKeyHeads(rule.name) ? spec.heads.key : spec.heads.value;
     input.width = widthOf(spec, rule.kind);
     DECANT_ASSIGN(input.tensor,
                   findTensor(trace, wantedInput(spec, input, tokens)));
-    tokens = input.tensor->shape[0];
+    if (rule.source != RuleInput::Layer)
+      tokens = input.tensor->shape[0];
     view.inputs.push_back(input);
   }
   view.tokens = std::max<int64_t>(tokens, 0);

@@ -132,6 +132,32 @@ Field fromMethod(Field field) {
 // The table. Required without a default: everything on which engines differ.
 //===----------------------------------------------------------------------===//
 
+/// Published rules that are no sequence of decays, reads and rank-1 writes of
+/// one matrix state, by the names of their implementations.
+std::vector<Refusal> rulesOutOfScope() {
+  const std::string chained =
+      "it chains two states with a softmax between them, so that a read is not "
+      "linear in what is stored";
+  const std::string gradients =
+      "a token's update is an inner training step (layer norm, momentum, "
+      "mini-batches), which is no rank-1 write";
+  const std::string noMatrix =
+      "its state is a vector per channel and not a matrix: there are no rank-1 "
+      "terms to keep, and little to quantize";
+  return {{"gsa", chained},
+          {"abc", chained},
+          {"mesa_net",
+           "its read solves a linear system in a second matrix state by "
+           "conjugate gradients"},
+          {"log_linear_attn",
+           "it keeps a number of states that grows with the sequence and reads "
+           "them with weights of their own"},
+          {"ttt", gradients},
+          {"titans", gradients},
+          {"rwkv4", noMatrix},
+          {"hgrn", noMatrix}};
+}
+
 Field ruleField() {
   Field rule = object(
       "rule",
@@ -143,6 +169,7 @@ Field ruleField() {
       "decant.rule");
   rule.text = TextRule::Words;
   rule.words = presetNames(PresetKind::Rule);
+  rule.refused = rulesOutOfScope();
   rule.exactlyOneOf = {"file", "text"};
   return rule;
 }

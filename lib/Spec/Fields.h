@@ -45,6 +45,11 @@ enum class Presence {
 
 enum class TextRule { None, Words, Line, Any };
 
+/// A word that users know and that is not allowed, with the reason.
+struct Refusal {
+  std::string word, reason;
+};
+
 /// A field accepts the union of what its parts below accept.
 struct Field {
   std::string name;
@@ -52,6 +57,7 @@ struct Field {
 
   TextRule text = TextRule::None;
   std::vector<std::string> words; // for TextRule::Words
+  std::vector<Refusal> refused = {};
   std::optional<NumberRange> number;
   std::vector<Field> members = {};            // not empty: an object
   std::vector<std::string> exactlyOneOf = {}; // members that exclude another

@@ -81,6 +81,10 @@ private:
                                 control ? " with control characters" : "",
                                 describe(field)));
     } else if (field.text == TextRule::Words && !contains(field.words, value)) {
+      for (const Refusal &refusal : field.refused)
+        if (text == refusal.word)
+          return wrong(path, fmt::format("found {}, which is out of scope: {}",
+                                         show(value), refusal.reason));
       wrong(path, fmt::format("found {}{}; allowed: {}", show(value),
                               didYouMean(text, field.words), describe(field)));
     }

@@ -47,6 +47,22 @@ struct AssignSchedulePass
            schedule.keyLanes * schedule.keysPerLane == layout.paddedKey;
   }
 
+  /// Fragments hold what sums over keys need; the step's fold and @commit are
+  /// one function, so that all kernels have the same strategy.
+  bool readsKeys() {
+    return getOperation()
+        .walk([](WindowReadKeyOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
+  /// Defaults are for one write a token. A carried vector, or every further key
+  /// and value beside a state in registers, takes more of them: with a third
+  /// of the blocks less, no rule preset spills that much that it matters.
+  static bool keepsMuch(const SlotLayout &layout) {
+    return layout.record.carried > 0 ||
+           (layout.window == 1 && layout.record.writes > 1);
+  }
+
   Status assign(KernelOp kernel) {
     if (!kernel.getLayout() || !kernel.getTarget())
       return Status::internal("a kernel without #decant.layout has no bytes to "
@@ -58,8 +74,8 @@ struct AssignSchedulePass
     const StringRef name = kernel.getSymName();
     const bool isTransfer =
         name.starts_with("pack") || name.starts_with("unpack");
-    const bool needsSums = sumsOverValues(kernel);
-    Schedule chosen = defaultSchedule(layout, target, needsSums);
+    const bool wholeHeads = needsWholeHeads(kernel);
+    Schedule chosen = defaultSchedule(layout, target, wholeHeads);
     if (isTransfer && !suitsTransfers(chosen, layout)) {
       SlotLayout rows = layout;
       rows.codeOrder = CodeOrder::Rows;
@@ -69,15 +85,23 @@ struct AssignSchedulePass
       DECANT_ASSIGN(const Schedule asked, parseSchedule(schedule));
       if (!isTransfer || suitsTransfers(asked, layout))
         chosen = asked;
-    } else if (!isTransfer) {
+    } else if (!isTransfer && !readsKeys()) {
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
+    if (schedule.empty() && keepsMuch(layout))
+      chosen.blocksPerSm =
+          std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     DECANT_TRY(check(chosen, layout, target));
-    if (chosen.split > 1 && needsSums)
+    if (chosen.split > 1 && wholeHeads)
       return Status::invalid(fmt::format(
-          "schedule <{}>: split is {}; kernel @{} sums over the value axis, "
-          "which blocks cannot share",
+          "schedule <{}>: split is {}; kernel @{} sums over the value axis or "
+          "replaces a vector of the whole head, which blocks cannot share",
           toString(chosen), chosen.split, kernel.getSymName().str()));
+    if (chosen.strategy == Strategy::Mma && readsKeys())
+      return Status::invalid(fmt::format(
+          "schedule <{}>: strategy mma has no reads along the value axis, "
+          "which the rule asks for",
+          toString(chosen)));
     kernel.setScheduleAttr(toAttr(&getContext(), chosen));
     return {};
   }

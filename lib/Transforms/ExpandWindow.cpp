@@ -81,6 +81,8 @@ private:
       states[write.getResult()] = state;
     } else if (auto read = dyn_cast<ReadOp>(op)) {
       mapping.map(read.getResult(), expandRead(read));
+    } else if (auto read = dyn_cast<ReadKeyOp>(op)) {
+      mapping.map(read.getResult(), expandReadKey(read));
     } else {
       builder.clone(*op, mapping);
     }
@@ -102,6 +104,26 @@ private:
       Value weight = DotOp::create(builder, loc, builder.getF32Type(), key, x);
       result = arith::AddFOp::create(builder, loc, result,
                                      multiply(builder, loc, value, weight));
+    }
+    return result;
+  }
+
+  /// Before: %o = decant.read_key %S, %x
+  /// After:  %y = decant.window_read_key %w, Db o %x
+  ///         %o = Da o %y + sum_n k_n (u_n . %x)
+  Value expandReadKey(ReadKeyOp read) {
+    const Location loc = read.getLoc();
+    const SymbolicState &state = states[read.getState()];
+    Value x = mapping.lookup(read.getVector());
+    Value folded = multiply(builder, loc, x, state.valueDecay);
+    Value result =
+        WindowReadKeyOp::create(builder, loc, read.getType(), window, folded);
+    result = multiply(builder, loc, result, state.keyDecay);
+    for (auto [key, value] : llvm::zip(state.keys, state.values)) {
+      Value weight =
+          DotOp::create(builder, loc, builder.getF32Type(), value, x);
+      result = arith::AddFOp::create(builder, loc, result,
+                                     multiply(builder, loc, key, weight));
     }
     return result;
   }
@@ -196,15 +218,28 @@ public:
   }
 
 private:
-  using NamedType = std::pair<std::string, Type>;
+  struct Argument {
+    std::string name;
+    Type type;
+    RuleInput::Source source = RuleInput::Row;
+  };
 
-  SmallVector<NamedType> decodeArguments() {
-    SmallVector<NamedType> arguments;
+  RuleInput::Source source(BlockArgument argument) {
+    return sourceOf(decode.getArgRoles(), argument.getArgNumber());
+  }
+
+  SmallVector<Argument> decodeArguments() {
+    SmallVector<Argument> arguments;
     for (auto [argument, name] : llvm::drop_begin(
              llvm::zip(decode.getBody().getArguments(),
                        decode.getArgNames().getAsValueRange<StringAttr>())))
-      arguments.emplace_back(name.str(), argument.getType());
+      if (source(argument) != RuleInput::Carried)
+        arguments.push_back({name.str(), argument.getType(), source(argument)});
     return arguments;
+  }
+
+  YieldOp yield() {
+    return cast<YieldOp>(decode.getBody().front().getTerminator());
   }
 
   WindowType windowType(const SymbolicState &state) {
@@ -213,7 +248,8 @@ private:
     return WindowType::get(
         decode.getContext(), dims.getKeyDim(), dims.getValueDim(),
         window.getLength(), window.getCompensators(), window.getRecords(),
-        state.keys.size(), kindOf(state.keyDecay), kindOf(state.valueDecay));
+        state.keys.size(), kindOf(state.keyDecay), kindOf(state.valueDecay),
+        yield().getCarried().size());
   }
 
   KernelOp makeStep() {
@@ -224,13 +260,21 @@ private:
     Block &block = step.getBody().front();
     IRMapping mapping;
     Block &rule = decode.getBody().front();
-    for (auto [from, to] : llvm::zip(llvm::drop_begin(rule.getArguments()),
-                                     llvm::drop_begin(block.getArguments())))
-      mapping.map(from, to);
     OpBuilder body = OpBuilder::atBlockEnd(&block);
     Value window = block.getArgument(0);
+    unsigned next = 1, carried = 0;
+    for (BlockArgument from : llvm::drop_begin(rule.getArguments())) {
+      Value to;
+      if (source(from) == RuleInput::Carried)
+        to = CarriedOp::create(body, loc, from.getType(), window, carried++);
+      else
+        to = block.getArgument(next++);
+      mapping.map(from, to);
+    }
     SymbolicState state =
         RuleWalk(body, mapping, window).run(rule, rule.getArgument(0));
+    for (auto [index, vector] : llvm::enumerate(yield().getCarried()))
+      CarryOp::create(body, loc, window, index, mapping.lookup(vector));
     if (length > 1) {
       AppendOp::create(body, loc, window, state.keyDecay, state.valueDecay,
                        state.keys, state.values);
@@ -239,8 +283,7 @@ private:
       FoldOp::create(body, loc, window, state.keyDecay, state.valueDecay,
                      state.keys, state.values);
     }
-    auto yield = cast<YieldOp>(rule.getTerminator());
-    ReturnOp::create(body, loc, mapping.lookup(yield.getOutput()));
+    ReturnOp::create(body, loc, mapping.lookup(yield().getOutput()));
     shareReads(block);
     window.setType(windowType(state));
     return step;
@@ -249,17 +292,21 @@ private:
   /// An empty kernel @name(%window, arguments...) that carries the questions
   /// which later passes answer.
   KernelOp makeKernel(StringRef name, Type window,
-                      ArrayRef<NamedType> arguments) {
+                      ArrayRef<Argument> arguments) {
     SmallVector<Type> types = {window};
     SmallVector<StringRef> names = {"window"};
-    for (const auto &[argument, type] : arguments) {
-      names.push_back(argument);
-      types.push_back(type);
+    SmallVector<RuleInput::Source> sources = {RuleInput::Row};
+    for (const Argument &argument : arguments) {
+      names.push_back(argument.name);
+      types.push_back(argument.type);
+      sources.push_back(argument.source);
     }
     auto kernel = KernelOp::create(
         builder, loc, name, builder.getStrArrayAttr(names), decode.getHeads(),
         decode.getInputs(), decode.getFormat(), decode.getTarget(),
         LayoutAttr(), ScheduleAttr(), DenseI64ArrayAttr());
+    if (ArrayAttr roles = rolesAttr(decode.getContext(), sources))
+      kernel.setArgRolesAttr(roles);
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&kernel.getBody(), {}, types,
                         SmallVector<Location>(types.size(), loc));
@@ -288,6 +335,18 @@ private:
   Location loc;
 };
 
+/// A dense state is K x V numbers; what is carried beside it has no place
+/// there, and a slot without it would go on from zero without a word.
+LogicalResult checkTransfer(DecodeOp decode) {
+  auto yield = cast<YieldOp>(decode.getBody().front().getTerminator());
+  if (yield.getCarried().empty())
+    return success();
+  return decode.emitError("rule @")
+         << decode.getSymName() << " carries " << yield.getCarried().size()
+         << " key vector(s) beside its state, which pack and unpack do not "
+            "move; copy whole slots instead";
+}
+
 struct ExpandWindowPass
     : public decant::impl::ExpandWindowBase<ExpandWindowPass> {
   using ExpandWindowBase::ExpandWindowBase;
@@ -301,6 +360,8 @@ struct ExpandWindowPass
     for (DecodeOp decode :
          llvm::make_early_inc_range(getOperation().getOps<DecodeOp>())) {
       WindowExpander expander(decode);
+      if (kernels == "transfer" && failed(checkTransfer(decode)))
+        return signalPassFailure();
       if (kernels == "decode")
         expander.makeDecodeKernels();
       else

@@ -52,11 +52,11 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();
   spec.window.records = toElementType(window.getRecords());
-  return makeSlotLayout(spec,
-                        {int(window.getWrites()),
-                         DecayShape(window.getKeyDecay()),
-                         DecayShape(window.getValueDecay())},
-                        order);
+  return makeSlotLayout(
+      spec,
+      {int(window.getWrites()), DecayShape(window.getKeyDecay()),
+       DecayShape(window.getValueDecay()), int(window.getCarried())},
+      order);
 }
 
 class FormatBuilder {
@@ -80,14 +80,14 @@ public:
       addPointer("qkv", inputs.getType());
     for (auto [name, argument] : sourceArguments())
       if (!(packed && isQkv(name)))
-        addPointer(name, elementTypeOf(name));
+        addPointer(name, elementTypeOf(name, argument));
     addPointer("out", inputs.getOutput());
     addIndex("state_stride");
     addIndex("slots_stride");
     if (packed)
       addIndex("qkv_stride");
     for (auto [name, argument] : sourceArguments())
-      if (!(packed && isQkv(name)) && hasRows(name))
+      if (!(packed && isQkv(name)) && hasRows(name, argument))
         addIndex(name.str() + "_stride");
     addIndex("out_stride");
     KernelOp kernel = createKernel(source.getSymName());
@@ -99,7 +99,7 @@ public:
       // Inputs first: their loads wait for nothing that is in the slot.
       IRMapping mapping;
       for (auto [name, argument] : sourceArguments())
-        mapping.map(argument, loadInput(name, argument.getType()));
+        mapping.map(argument, loadInput(name, argument));
       Value slot = openSlot();
       mapping.map(source.getBody().getArgument(0), slot);
       Value output = cloneBody(mapping);
@@ -172,14 +172,20 @@ private:
   static bool isQkv(StringRef name) {
     return name == "q" || name == "k" || name == "v";
   }
-  /// A_log and dt_bias belong to the layer, everything else to a row.
-  static bool hasRows(StringRef name) {
-    return name != "A_log" && name != "dt_bias";
+  RuleInput::Source sourceOf(BlockArgument argument) {
+    return decant::sourceOf(source.getArgRoles(), argument.getArgNumber());
   }
-  Type elementTypeOf(StringRef name) {
-    if (name == "decay" || name == "beta")
-      return inputs.getGate();
-    return hasRows(name) ? inputs.getType() : builder.getF32Type();
+  bool hasRows(StringRef name, BlockArgument argument) {
+    return !isGateParameter(name.str()) &&
+           sourceOf(argument) != RuleInput::Layer;
+  }
+  Type elementTypeOf(StringRef name, BlockArgument argument) {
+    if (!hasRows(name, argument))
+      return builder.getF32Type();
+    return name == "decay" || isBeta(name.str()) ||
+                   sourceOf(argument) == RuleInput::Gate
+               ? inputs.getGate()
+               : inputs.getType();
   }
 
   void addArgument(StringRef name, Type type) {
@@ -287,19 +293,19 @@ private:
     return arith::RemUIOp::create(builder, loc, head, constant(heads.getKey()));
   }
 
-  Value loadInput(StringRef name, Type type) {
+  Value loadInput(StringRef name, BlockArgument input) {
+    const Type type = input.getType();
     const auto axis = axisOf(type);
     const bool packed = inputs.getLayout() == QkvLayout::Packed && isQkv(name);
     const std::string argument = packed ? "qkv" : name.str();
-    Value index =
-        name == "A_log" || !(name == "q" || name == "k") ? head : keyHead();
+    Value index = hasKeyHeads(name.str()) ? keyHead() : head;
     Value offset =
         axis ? mul(index, constant(cast<RankedTensorType>(type).getDimSize(0)))
              : index;
     if (packed && name != "q")
       offset = add(offset, constant(heads.getKey() * layout.keyDim *
                                     (name == "k" ? 1 : 2)));
-    if (hasRows(name))
+    if (hasRows(name, input))
       offset = add(mul(row, args[argument + "_stride"]), offset);
     if (axis)
       return LoadOp::create(builder, loc, type, args[argument], offset);

@@ -123,6 +123,20 @@ private:
                                  ? state->read(vectors)
                                  : tileWindowRead(*tile, head(read.getStored()),
                                                   vectors)));
+    } else if (auto read = dyn_cast<WindowReadKeyOp>(op)) {
+      mapping.map(read.getResult(),
+                  tileWindowReadKey(*tile, head(read.getStored()),
+                                    lookup(read.getVector())));
+    } else if (auto carried = dyn_cast<CarriedOp>(op)) {
+      mapping.map(carried.getResult(),
+                  tile->loadAlong(VectorAxis::Key,
+                                  head(carried.getStored()).carried,
+                                  tile->index(carried.getIndex())));
+    } else if (auto carry = dyn_cast<CarryOp>(op)) {
+      tile->barrier(); // other lanes may still be reading it
+      tile->storeAlong(VectorAxis::Key, head(carry.getStored()).carried,
+                       tile->index(carry.getIndex()),
+                       lookup(carry.getVector()));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       const StoredHead &to = head(append.getStored());
       started = mma ? mma->window() : to.start(*tile);
@@ -160,9 +174,15 @@ private:
     return found == held.end() ? nullptr : &found->second;
   }
   bool holds() {
-    return holdsState(schedule, layout) &&
+    return holdsState(schedule, layout) && !readsKeys() &&
            source.walk([](FoldOp) { return WalkResult::interrupt(); })
                .wasInterrupted();
+  }
+
+  /// Reads along the value axis go through memory.
+  bool readsKeys() {
+    return source.walk([](WindowReadKeyOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
   }
 
   template <typename Op> TokenUpdate updateOf(Op op) {

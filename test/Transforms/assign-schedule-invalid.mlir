@@ -23,7 +23,7 @@
 // KEYS: error: schedule <{{.*}}>: key_lanes x keys_per_lane is 64; the padded key dim is 128
 // VALUES: error: schedule <{{.*}}>: value_lanes x values_per_lane x split is 64; the padded value dim is 128
 // SPLIT: error: schedule <{{.*}}>: split is 2; blocks share a head only at window 1, with float codes, without scales and compensators
-// SUMS: error: schedule <{{.*}}>: split is 4; kernel @step sums over the value axis, which blocks cannot share
+// SUMS: error: schedule <{{.*}}>: split is 4; kernel @step sums over the value axis or replaces a vector of the whole head, which blocks cannot share
 // THREADS: error: schedule <{{.*}}>: 1024 threads; sm_90a allows 256 per block
 // STRATEGY: error: schedule.strategy: 'fast'; allowed are simt, mma
 // WORD: error: schedule.rows: 'some'; allowed are unrolled, rolled

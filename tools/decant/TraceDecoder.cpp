@@ -30,7 +30,10 @@ bool isQkv(const std::string &name) {
   return name == "q" || name == "k" || name == "v";
 }
 
+/// 0 for a tensor of the layer, which is the same for all tokens.
 int64_t rowBytesOf(const TraceInput &input) {
+  if (input.input.source == RuleInput::Layer)
+    return 0;
   return int64_t(input.heads) * input.width * elementBytes(input.tensor->type);
 }
 
@@ -147,13 +150,19 @@ Status TraceDecoder::step(int64_t token, StreamHandle stream) {
       call.decay = row;
     else if (input.name == "beta")
       call.beta = row;
+    else if (input.name == "A_log")
+      call.aLog = row.data;
+    else if (input.name == "dt_bias")
+      call.dtBias = row.data;
     else
       extra.push_back({input.name.c_str(), row});
   }
   call.extra = extra.data();
   call.extraCount = int(extra.size());
-  call.aLog = aLog.data();
-  call.dtBias = dtBias.data();
+  if (aLog.data()) {
+    call.aLog = aLog.data();
+    call.dtBias = dtBias.data();
+  }
   call.out = static_cast<char *>(outputs.data()) + token * outputRowBytes;
   return program->step(call);
 }

@@ -37,7 +37,8 @@ struct KernelArg {
 ///   state (bytes), slots (i32), state_stride (bytes per slot), slots_stride,
 ///   rows; qkv or q, k, v; decay; beta; A_log, dt_bias; out; for each of these
 ///   row inputs `<name>_stride` per row (heads and dims are contiguous); a
-///   rule's extra inputs under their own names.
+///   rule's extra inputs under their own names, without a stride where they
+///   belong to the layer.
 ///   commit: min_fill (heads whose window holds fewer tokens are left alone).
 ///   pack, unpack: dense, dense_row, dense_head, dense_key, dense_value
 ///   (strides in elements).

@@ -24,12 +24,38 @@ namespace decant {
 /// One argument of a rule after the state: what one token brings to one head.
 struct RuleInput {
   enum Kind { Scalar, KeyVector, ValueVector };
+  /// Row: a row per sequence, of the spec's input type (gates: gate type).
+  /// Gate: a row per sequence, of the gate type whatever the name.
+  /// Layer: f32, [value heads], the same for all rows and tokens.
+  /// Carried: no input, but what the token before has left beside the state.
+  enum Source { Row, Gate, Layer, Carried };
   std::string name; // q, k, v, g, beta, or a name of the rule's own
   Kind kind = Scalar;
+  Source source = Row;
   friend bool operator==(const RuleInput &a, const RuleInput &b) {
-    return a.name == b.name && a.kind == b.kind;
+    return a.name == b.name && a.kind == b.kind && a.source == b.source;
   }
 };
+
+/// "k" of "k" and of "k1", "k2", ...: a further input of a kind is known by its
+/// number.
+inline std::string withoutNumber(const std::string &name) {
+  const size_t last = name.find_last_not_of("0123456789");
+  return last == std::string::npos ? name : name.substr(0, last + 1);
+}
+/// Inputs of which a query/key head has one: q, k, k1, k2, ...
+inline bool hasKeyHeads(const std::string &name) {
+  return name == "q" || withoutNumber(name) == "k";
+}
+/// Inputs under the spec's beta conventions: beta, beta1, beta2, ...
+inline bool isBeta(const std::string &name) {
+  return withoutNumber(name) == "beta";
+}
+/// A_log and dt_bias belong to a layer without a word in the rule, where the
+/// decay's form asks for them.
+inline bool isGateParameter(const std::string &name) {
+  return name == "A_log" || name == "dt_bias";
+}
 
 struct RuleInfo {
   std::vector<RuleInput> inputs; // in the rule's order

@@ -14,7 +14,7 @@
 //   header | u32 version | u32 fill | u64 tokens | u32 code order | 0 ...
 //                                        for hosts; kernels only write it
 //   head   | codes | key scale | value scale | comp. keys | comp. values
-//          | cursor | total key decay | total value decay
+//          | cursor | carried | total key decay | total value decay
 //          | record key decay | record value decay | record keys
 //          | record values |
 //
@@ -96,6 +96,7 @@ struct RecordShape {
   int writes = 1; // rank-1 terms per token
   DecayShape keyDecay = DecayShape::None;
   DecayShape valueDecay = DecayShape::None;
+  int carried = 0; // key vectors beside the state, which every token replaces
 };
 
 /// An array inside a head: `count` rows of `width` elements.
@@ -134,6 +135,7 @@ struct SlotLayout {
   Region compKeys;   // f16 [compensators, paddedKey]
   Region compValues; // f16 [compensators, paddedValue]
   Region cursor;     // [1, 4] words: u32 fill, u32 0, u64 tokens; in f32 units
+  Region carried;    // f32 [carried vectors, paddedKey]
   Region totalKeyDecay; // f32 [1, 1 or paddedKey]: product over the window
   Region totalValueDecay;
   Region recordKeyDecay;   // [window, 1 or paddedKey]: each token's own decay
@@ -144,7 +146,7 @@ struct SlotLayout {
   int64_t headBytes = 0;
   int64_t slotBytes = 0;
 
-  /// Bytes of codes, scales and compensators of one head.
+  /// Bytes of codes, scales, compensators and carried vectors of one head.
   int64_t stateBytesPerHead() const;
   /// stateBytesPerHead() * 8 / (keyDim * valueDim).
   double bitsPerElement() const;

@@ -45,6 +45,8 @@ public:
   static State firstState() { return {}; }
 
   Value addInput(const RuleInput &input);
+  /// A key vector that the token before has left.
+  Value addCarried();
   Value addConstant(const std::vector<double> &elements);
   /// Element by element; an operand of length 1 goes with every element.
   Value addElementwise(Function function, const std::vector<Value> &operands,
@@ -52,24 +54,31 @@ public:
   Value addDot(Value a, Value b);
   /// result = state^T key.
   Value addRead(State state, Value key);
+  /// result = state value.
+  Value addReadKey(State state, Value value);
   /// state + key value^T.
   State addWrite(State state, Value key, Value value);
   State addScalarDecay(State state, Value factor);
   State addKeyDecay(State state, Value factors);
   State addValueDecay(State state, Value factors);
-  /// Ends the program. `output` is the token's output, `state` what remains.
-  void finish(State state, Value output);
+  /// Ends the program. `output` is the token's output, `state` what remains, as
+  /// does one of `left` for each carried vector.
+  void finish(State state, Value output, const std::vector<Value> &left = {});
 
+  /// Elements of all carried vectors.
+  int carriedSize() const { return int(carriedValues.size()) * keys; }
   /// Runs one token. `inputs` has an array per input; `state` [keyDim,
-  /// valueDim] is read and replaced, `output` [valueDim] written.
+  /// valueDim] and `carried` [carriedSize()] are read and replaced, `output`
+  /// [valueDim] is written.
   void step(const std::vector<std::vector<double>> &inputs, double *state,
-            double *output);
+            double *output, double *carried = nullptr);
 
 private:
   enum class Opcode {
     Elementwise,
     Dot,
     Read,
+    ReadKey,
     Write,
     ScalarDecay,
     KeyDecay,
@@ -93,6 +102,7 @@ private:
   int keys, values;
   std::vector<RuleInput> inputList;
   std::vector<Value> inputValues;
+  std::vector<Value> carriedValues, leftValues;
   std::vector<Instruction> instructions;
   std::vector<double> memory; // of the values, constants already in place
   int stateCount = 1;

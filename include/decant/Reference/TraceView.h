@@ -48,7 +48,8 @@ struct TraceView {
 
 /// q and k are [T, key heads, key dim]; v is [T, value heads, value dim]; any
 /// other argument is [T, value heads], with key dim or value dim behind it for
-/// a vector. g and beta have the spec's gate type, the rest its input type.
+/// a vector, and without T where it belongs to the layer. Gates have the spec's
+/// gate type, tensors of the layer are f32, the rest has the input type.
 Expected<TraceView> bindTrace(const Trace &trace, const DecodeSpec &spec,
                               const std::vector<RuleInput> &inputs);
 

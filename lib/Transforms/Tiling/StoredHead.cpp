@@ -24,6 +24,7 @@ StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
   open(valueScale, layout.valueScale);
   open(compKeys, layout.compKeys);
   open(compValues, layout.compValues);
+  open(carried, layout.carried);
   open(totalKeyDecay, layout.totalKeyDecay);
   open(totalValueDecay, layout.totalValueDecay);
   open(recordKeyDecay, layout.recordKeyDecay);

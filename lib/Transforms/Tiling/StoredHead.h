@@ -73,7 +73,7 @@ struct StoredHead {
 
   mlir::Value pool, offset; // of the head's first byte
   CodeRows codes;
-  View keyScale, valueScale, compKeys, compValues;
+  View keyScale, valueScale, compKeys, compValues, carried;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;
   View recordKeys, recordValues;
 

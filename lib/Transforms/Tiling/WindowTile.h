@@ -17,6 +17,10 @@ llvm::SmallVector<mlir::Value>
 tileWindowRead(LaneTile &tile, const StoredHead &head,
                llvm::ArrayRef<mlir::Value> vectors);
 
+/// S x for a value vector x.
+mlir::Value tileWindowReadKey(LaneTile &tile, const StoredHead &head,
+                              mlir::Value vector);
+
 /// One token's decays and terms become records.
 /// `window` is the window before the token.
 void tileAppend(LaneTile &tile, const StoredHead &head,

@@ -56,6 +56,35 @@ decant.rule @rule_c4(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<valu
 
 // -----
 
+// expected-error @+1 {{argument 1 is carried and has type 'tensor<8xf32, #decant.axis<value>>'; a key vector is needed (rule_c5)}}
+decant.rule @rule_c5_axis(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>> {carried}) {
+  decant.yield %S, %v : !decant.state<4x8>
+}
+
+// -----
+
+// expected-error @+1 {{the body yields 0 vectors beside the state and the output, and 1 arguments are carried (rule_c5)}}
+decant.rule @rule_c5_count(%S: !decant.state<4x8>, %z: tensor<4xf32, #decant.axis<key>> {carried}) {
+  %o = decant.read %S, %z : !decant.state<4x8>
+  decant.yield %S, %o : !decant.state<4x8>
+}
+
+// -----
+
+// expected-error @+1 {{argument %v has {shared}; allowed is one of {gate}, {layer}, {carried}}}
+decant.rule @source_word(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>> {shared}) {
+  decant.yield %S, %v : !decant.state<4x8>
+}
+
+// -----
+
+// expected-error @+1 {{argument %v has {gate, layer}; allowed is one of {gate}, {layer}, {carried}}}
+decant.rule @two_sources(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>> {gate, layer}) {
+  decant.yield %S, %v : !decant.state<4x8>
+}
+
+// -----
+
 decant.rule @ends_as_a_kernel(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>>) {
   // expected-error @+1 {{expects parent op 'decant.kernel'}}
   decant.return

@@ -30,6 +30,16 @@ decant.rule @every_rule_op(%S: !state, %q: !key, %v: !value, %gate: f32) {
   decant.yield %S4, %p : !state
 }
 
+// Where inputs come from is kept, too.
+// CHECK-LABEL: decant.rule @every_source(
+// CHECK-SAME: %z: tensor<?xf32, #decant.axis<key>> {carried}, %v: tensor<?xf32, #decant.axis<value>>, %w: tensor<?xf32, #decant.axis<value>> {gate}, %d: f32 {layer})
+decant.rule @every_source(%S: !state, %z: !key {carried}, %v: !value, %w: !value {gate}, %d: f32 {layer}) {
+  // CHECK: %[[K:.*]] = decant.read_key %S, %w : !decant.state<?x?>
+  %k = decant.read_key %S, %w : !state
+  // CHECK: decant.yield %S, %v, %[[K]] : !decant.state<?x?>
+  decant.yield %S, %v, %k : !state
+}
+
 // -----
 
 // CHECK-LABEL: decant.decode @every_question

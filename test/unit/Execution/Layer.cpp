@@ -23,10 +23,6 @@ constexpr uint8_t kPoison = 0xA5;
 /// Bytes after each slot of a spread pool.
 constexpr int64_t kSlotGap = 208;
 
-bool isLayerTensor(const std::string &name) {
-  return name == "A_log" || name == "dt_bias";
-}
-
 void storeRows(const std::vector<double> &values, int64_t rows, int64_t stride,
                int64_t offset, ElementType type, uint8_t *bytes) {
   const int64_t width = int64_t(values.size()) / rows;
@@ -122,7 +118,7 @@ void Layer::allocate() {
     Tensor tensor;
     tensor.arg = arg;
     const int64_t size = elementBytes(arg.type);
-    if (isLayerTensor(arg.name)) {
+    if (arg.rowWidth == 0) { // of the layer
       const int64_t most = int64_t(spec.heads.value) *
                            std::max(spec.heads.keyDim, spec.heads.valueDim);
       tensor.bytes = AlignedBytes(most * size);
@@ -157,8 +153,8 @@ void Layer::write(const Token &token) {
     if (found == tensors.end())
       throw std::runtime_error("the kernel takes no \"" + target + "\"");
     Tensor &tensor = found->second;
-    storeRows(values, isLayerTensor(name) ? 1 : rows(), tensor.stride, offset,
-              tensor.arg.type, tensor.bytes.data());
+    storeRows(values, tensor.arg.rowWidth == 0 ? 1 : rows(), tensor.stride,
+              offset, tensor.arg.type, tensor.bytes.data());
   }
 }
 
@@ -271,6 +267,21 @@ std::vector<double> Layer::unpack(ElementType type, DenseOrder order) {
   forDense(dense, layout(),
            [&](uint8_t *at) { states.push_back(loadElement(type, at)); });
   return states;
+}
+
+std::vector<double> Layer::carried() {
+  std::vector<double> all;
+  const Region &region = layout().carried;
+  for (int32_t number : placement.slots)
+    for (int head = 0; head < layout().valueHeads; ++head)
+      for (int64_t row = 0; row < region.count; ++row)
+        for (int k = 0; k < layout().keyDim; ++k)
+          all.push_back(loadElement(
+              region.type,
+              slot(number) + kSlotHeaderBytes + head * layout().headBytes +
+                  region.offset +
+                  (row * region.width + k) * elementBytes(region.type)));
+  return all;
 }
 
 std::vector<double> Layer::states() {

@@ -79,6 +79,9 @@ public:
   /// key dim, value dim].
   std::vector<double> states();
 
+  /// What lies beside them, [rows, value heads, vectors, key dim].
+  std::vector<double> carried();
+
   /// Whether every byte that belongs to no row's slot has its poison.
   bool poolGapsIntact() const;
   SlotPool slotPool() { return {poolBytes.data(), strideBytes, count}; }

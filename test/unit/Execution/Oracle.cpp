@@ -26,13 +26,13 @@ RuleProgram programFor(const DecodeSpec &spec, Stored stored) {
   return stored == Stored::Exact ? programs.exact : programs.stored;
 }
 
-bool isGate(const std::string &name) {
-  return name == "decay" || name == "beta";
+bool isGate(const RuleInput &input) {
+  return input.name == "decay" || isBeta(input.name) ||
+         input.source == RuleInput::Gate;
 }
-bool isLayerTensor(const std::string &name) {
-  return name == "A_log" || name == "dt_bias";
+bool isOfLayer(const RuleInput &input) {
+  return isGateParameter(input.name) || input.source == RuleInput::Layer;
 }
-bool hasKeyHeads(const std::string &name) { return name == "q" || name == "k"; }
 
 int widthOf(const RuleInput &input, const HeadShape &heads) {
   return input.kind == RuleInput::Scalar      ? 1
@@ -46,7 +46,9 @@ Oracle::Oracle(const DecodeSpec &spec, const SlotLayout &layout, int64_t rows,
                Stored stored)
     : states(rows * spec.heads.value * spec.heads.keyDim * spec.heads.valueDim),
       spec(spec), layout(layout), rowCount(rows), stored(stored),
-      program(programFor(spec, stored)) {}
+      program(programFor(spec, stored)) {
+  carried.resize(rows * spec.heads.value * program.carriedSize());
+}
 
 std::vector<double> Oracle::step(const Token &token) {
   const HeadShape &heads = spec.heads;
@@ -61,13 +63,14 @@ std::vector<double> Oracle::step(const Token &token) {
         const int64_t index = shared ? keyHeadOf(heads, head) : head;
         const int64_t width = widthOf(input, heads);
         const int64_t first =
-            ((isLayerTensor(input.name) ? 0 : row * count) + index) * width;
+            ((isOfLayer(input) ? 0 : row * count) + index) * width;
         const auto begin = token.at(input.name).begin() + first;
         inputs.emplace_back(begin, begin + width);
       }
       const int64_t at = row * heads.value + head;
       program.step(inputs, &states[at * stateSize],
-                   &outputs[at * heads.valueDim]);
+                   &outputs[at * heads.valueDim],
+                   carried.data() + at * program.carriedSize());
     }
   if (stored == Stored::Format && ++fill == layout.window)
     store();
@@ -104,7 +107,7 @@ Token test::makeToken(const Oracle &oracle, int token,
   Token result;
   for (const RuleInput &input : oracle.inputs()) {
     const std::string &name = input.name;
-    const bool ofLayer = isLayerTensor(name);
+    const bool ofLayer = isOfLayer(input);
     const int64_t width = int64_t(widthOf(input, heads)) *
                           (hasKeyHeads(name) ? heads.key : heads.value);
     std::vector<double> &values = result[name];
@@ -123,11 +126,11 @@ Token test::makeToken(const Oracle &oracle, int token,
           x = -std::exp(logRate(random));
         if (name == "decay" && spec.inputs.decay == DecayForm::Linear)
           x = std::exp(-std::exp(logRate(random)));
-        if (name == "beta" && spec.inputs.beta == BetaForm::Value)
+        if (isBeta(name) && spec.inputs.beta == BetaForm::Value)
           x = unit(random);
-        values.push_back(roundTo(ofLayer        ? ElementType::F32
-                                 : isGate(name) ? spec.inputs.gateType
-                                                : spec.inputs.type,
+        values.push_back(roundTo(ofLayer         ? ElementType::F32
+                                 : isGate(input) ? spec.inputs.gateType
+                                                 : spec.inputs.type,
                                  x));
       }
     }

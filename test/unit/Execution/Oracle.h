@@ -48,7 +48,8 @@ public:
   int64_t rows() const { return rowCount; }
   const DecodeSpec &layerSpec() const { return spec; }
 
-  std::vector<double> states; // [rows, value heads, key dim, value dim]
+  std::vector<double> states;  // [rows, value heads, key dim, value dim]
+  std::vector<double> carried; // [rows, value heads, vectors, key dim]
 
 private:
   DecodeSpec spec;
