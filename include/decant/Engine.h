@@ -95,7 +95,8 @@ public:
                               const CompileOptions &options,
                               ImageReport *report = nullptr);
 
-  /// Decode and transfer kernels, loaded on `device`. A GPU kernel that spills
+  /// Decode and transfer kernels, loaded on `device`; no transfer kernels where
+  /// the rule carries vectors beside its state. A GPU kernel that spills
   /// registers is refused.
   Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
                                              std::shared_ptr<Device> device,

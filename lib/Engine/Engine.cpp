@@ -229,7 +229,14 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
   });
   options.kernels = KernelSet::Decode;
   DECANT_ASSIGN(KernelImage decode, image(spec, options, &facts.images[0]));
-  DECANT_ASSIGN(KernelImage transfer, other.get());
+  Expected<KernelImage> moving = other.get();
+  // A rule that carries vectors beside its state has no transfer kernels.
+  std::optional<KernelImage> transfer;
+  if (decode.layout.record.carried > 0) {
+    facts.images.pop_back();
+  } else {
+    DECANT_ASSIGN(transfer, std::move(moving));
+  }
   facts.imagesMs = making.milliseconds();
   facts.warning = impl->cache.takeWarning();
 

@@ -55,12 +55,26 @@ struct AssignSchedulePass
         .wasInterrupted();
   }
 
-  /// Defaults are for one write a token. A carried vector, or every further key
-  /// and value beside a state in registers, takes more of them: with a third
-  /// of the blocks less, no rule preset spills that much that it matters.
-  static bool keepsMuch(const SlotLayout &layout) {
-    return layout.record.carried > 0 ||
-           (layout.window == 1 && layout.record.writes > 1);
+  /// Defaults are for one write a token and a decay. What a rule carries, every
+  /// further write beside a state in registers, and a second read without a
+  /// decay (whose operands then live as long as the state) take more registers:
+  /// with a third of the blocks less, no rule preset spills.
+  static bool keepsMuch(KernelOp kernel, const SlotLayout &layout) {
+    const RecordShape &record = layout.record;
+    if (record.carried > 0)
+      return true;
+    if (layout.window > 1)
+      return false;
+    const bool readsTwice = kernel
+                                .walk([](WindowReadOp read) {
+                                  return read.getVectors().size() > 1
+                                             ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+                                })
+                                .wasInterrupted();
+    return record.writes > 1 ||
+           (readsTwice && record.keyDecay == DecayShape::None &&
+            record.valueDecay == DecayShape::None);
   }
 
   Status assign(KernelOp kernel) {
@@ -88,7 +102,7 @@ struct AssignSchedulePass
     } else if (!isTransfer && !readsKeys()) {
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
-    if (schedule.empty() && keepsMuch(layout))
+    if (schedule.empty() && keepsMuch(kernel, layout))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     DECANT_TRY(check(chosen, layout, target));

@@ -381,6 +381,10 @@ bool PlainRule::carries() const {
   return step == normalizedAttention || step == preconditionedDelta;
 }
 
+bool PlainRule::needsWholeHeads() const {
+  return carries() || step == gatedOja;
+}
+
 void test::PrintTo(const PlainRule &rule, std::ostream *out) {
   *out << rule.name;
 }

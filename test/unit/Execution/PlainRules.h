@@ -51,6 +51,8 @@ struct PlainRule {
 
   std::string preset() const;
   bool carries() const;
+  /// Whether blocks cannot share a head: it carries or sums over values.
+  bool needsWholeHeads() const;
 };
 void PrintTo(const PlainRule &rule, std::ostream *out);
 

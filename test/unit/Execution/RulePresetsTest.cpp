@@ -14,6 +14,7 @@
 
 #include "MmaLayer.h"
 #include "PlainRules.h"
+#include "decant/Compiler/Compiler.h"
 #include "decant/Reference/ReferenceRun.h"
 #include "decant/Spec/Presets.h"
 
@@ -57,6 +58,9 @@ protected:
     Placement placement = inOrder(kRows);
     placement.spread = true;
     Layer layer(spec, placement);
+    expectSteps(layer, spec);
+  }
+  void expectSteps(Layer &layer, const DecodeSpec &spec) {
     const Oracle inputs(spec, layer.layout(), kRows);
     PlainLayer plain(GetParam(), spec, kRows);
     for (int token = 0; token < kTokens; ++token) {
@@ -72,6 +76,29 @@ protected:
       }
     }
     EXPECT_TRUE(layer.poolGapsIntact());
+  }
+
+  /// What the layer's format costs, against the loops.
+  FormatErrors formatErrors(Layer &layer, const DecodeSpec &spec) {
+    Oracle codec(spec, layer.layout(), kRows, Stored::Format);
+    PlainLayer plain(GetParam(), spec, kRows);
+    Numbers outputs, stored, expected;
+    const auto append = [](Numbers &to, const Numbers &from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    for (int token = 0; token < kTokens; ++token) {
+      const Token now = plain.shaped(makeToken(codec, token));
+      append(outputs, layer.step(now));
+      append(stored, codec.step(now));
+      append(expected, plain.step(now));
+    }
+    FormatErrors errors;
+    errors.finite = allFinite(outputs) && allFinite(layer.states());
+    errors.kernel = relativeError(layer.states(), plain.states());
+    errors.codec = relativeError(codec.states, plain.states());
+    errors.output = relativeError(outputs, expected);
+    errors.codecOutput = relativeError(stored, expected);
+    return errors;
   }
 };
 
@@ -102,28 +129,67 @@ TEST_P(RulePresets, InF32AtEveryStep) { expectSteps({}); }
 TEST_P(RulePresets, InAWindowOfF32) { expectSteps(kWindow); }
 
 /// What codes lose is the codec's business: the state after two folds and a bit
-/// is as far from the loops as the float64 codec's is, within the 2 % that
-/// rounding in another place does to a fit (FormatsTest).
+/// is as far from the loops as the float64 codec's is, within what
+/// expectFormatCosts says of rounding in another place.
 TEST_P(RulePresets, InAWindowOverInt8) {
   const DecodeSpec spec = specOf(GetParam(), kInt8Window);
   Layer layer(spec, inOrder(kRows));
-  Oracle codec(spec, layer.layout(), kRows, Stored::Format);
-  PlainLayer plain(GetParam(), spec, kRows);
-  Numbers outputs, expected;
-  for (int token = 0; token < kTokens; ++token) {
-    const Token now = plain.shaped(makeToken(codec, token));
-    const Numbers next = layer.step(now), right = plain.step(now);
-    codec.step(now);
-    outputs.insert(outputs.end(), next.begin(), next.end());
-    expected.insert(expected.end(), right.begin(), right.end());
-  }
-  EXPECT_TRUE(allFinite(outputs));
-  const double kernel = relativeError(layer.states(), plain.states());
-  const double stored = relativeError(codec.states, plain.states());
-  EXPECT_GT(stored, 1e-5) << "the format rounds";
-  EXPECT_LE(kernel, 1.02 * stored + kF32Bound);
-  EXPECT_GE(kernel, stored / 1.02 - kF32Bound);
+  expectFormatCosts(formatErrors(layer, spec), spec, kTokens);
 }
+
+/// The lanes of a GPU's default schedules, run in turn: those that hold an f32
+/// state, and tensor cores, or many lanes where a rule has none.
+using RulePresetsOnLanes = RulePresets;
+
+TEST_P(RulePresetsOnLanes, OfAGpu) {
+  const std::vector<std::string> dims = {"heads.key_dim=32",
+                                         "heads.value_dim=64"};
+  const DecodeSpec step = specOf(GetParam(), dims);
+  const RecordShape record = valueOf(describeRule(step)).record;
+  const TargetInfo target = valueOf(lookupTarget("sm_90a"));
+  const SlotLayout held = makeSlotLayout(step, record);
+  const Schedule schedule =
+      defaultSchedule(held, target, GetParam().needsWholeHeads());
+  ASSERT_GT(schedule.threads(), 1);
+  Layer layer(step, inOrder(kRows), schedule, CodeOrder::Rows, Kernels::Decode);
+  expectSteps(layer, step);
+
+  std::vector<std::string> overrides = kInt8Window;
+  overrides.insert(overrides.end(), dims.begin(), dims.end());
+  overrides.push_back("window.records=f16");
+  const DecodeSpec spec = specOf(GetParam(), overrides);
+  const bool tensorCores = record.valueDecay == DecayShape::None;
+  const CodeOrder order = tensorCores ? CodeOrder::Fragments : CodeOrder::Rows;
+  Layer windowed(
+      spec, inOrder(kRows),
+      tensorCores ? mmaScheduleOf(spec, record)
+                  : defaultSchedule(makeSlotLayout(spec, record), target, true),
+      order, Kernels::Decode);
+  expectFormatCosts(formatErrors(windowed, spec), spec, kTokens);
+}
+
+/// Those with something of their own below the windowed stage: compiling for so
+/// many lanes takes seconds.
+const std::set<std::string> kOnLanes = {"linear_attention_normalized",
+                                        "mamba2",
+                                        "gated_oja",
+                                        "precond_kda",
+                                        "rwkv7",
+                                        "gated_delta_product3"};
+
+std::vector<PlainRule> rulesOnLanes() {
+  std::vector<PlainRule> rules;
+  for (const PlainRule &rule : plainRules())
+    if (kOnLanes.count(rule.name))
+      rules.push_back(rule);
+  return rules;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RulePresetsOnLanes,
+                         testing::ValuesIn(rulesOnLanes()),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
 
 INSTANTIATE_TEST_SUITE_P(All, RulePresets, testing::ValuesIn(plainRules()),
                          [](const auto &info) {
@@ -131,6 +197,30 @@ INSTANTIATE_TEST_SUITE_P(All, RulePresets, testing::ValuesIn(plainRules()),
                            std::replace(name.begin(), name.end(), '.', '_');
                            return name;
                          });
+
+// Through the engine: a program without pack and unpack, which says so.
+TEST(CarriedVectors, AreMovedWithWholeSlotsOnly) {
+  const DecodeSpec spec = makeSpec({"rule=linear_attention_normalized"});
+  std::shared_ptr<Device> device = valueOf(sharedEngine().openDevice("cpu"));
+  PrepareReport report;
+  const auto program = valueOf(sharedEngine().prepare(spec, device, &report));
+  EXPECT_FALSE(program->info().canTransfer);
+  EXPECT_EQ(report.images.size(), 1u);
+  EXPECT_NE(program->pack({}).message().find("without a transfer image"),
+            std::string::npos);
+  CompileOptions options;
+  options.target = valueOf(targetFor(*device));
+  options.kernels = KernelSet::Transfer;
+  EXPECT_NE(sharedEngine()
+                .image(spec, options)
+                .status()
+                .message()
+                .find("carries 1 key vector(s) beside its state"),
+            std::string::npos);
+  // Codes, and 128 bytes of the vector: 32 keys, padded to none.
+  EXPECT_EQ(program->layout().carried.bytes(), 32 * 4);
+  EXPECT_EQ(program->info().stateBytesPerHead, 32 * 32 * 4 + 32 * 4);
+}
 
 TEST(RulePresets, AreAllInTheList) {
   std::set<std::string> listed;

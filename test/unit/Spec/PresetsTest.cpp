@@ -179,5 +179,28 @@ TEST(Presets, ModelsHaveTheShapesOfTheirLayers) {
   }
 }
 
+/// Shapes as the models' configurations say them.
+TEST(Presets, OtherRulesHaveTheShapesOfTheirLayers) {
+  struct Row {
+    const char *name, *rule;
+    int key, value, keyDim, valueDim;
+  };
+  for (const Row &row :
+       {Row{"mamba2-2.7b", "mamba2", 1, 80, 128, 64},
+        Row{"rwkv7-2.9b", "rwkv7", 40, 40, 64, 64},
+        Row{"minimax-01-lightning", "lightning_attention", 64, 64, 128, 128}}) {
+    SCOPED_TRACE(row.name);
+    Expected<DecodeSpec> spec = readSpec({row.name, {}});
+    ASSERT_TRUE(spec.ok()) << spec.status().message();
+    EXPECT_EQ(spec->rule.name, row.rule);
+    EXPECT_EQ(spec->heads.key, row.key);
+    EXPECT_EQ(spec->heads.value, row.value);
+    EXPECT_EQ(spec->heads.keyDim, row.keyDim);
+    EXPECT_EQ(spec->heads.valueDim, row.valueDim);
+    EXPECT_EQ(spec->inputs.qkNorm, QkNorm::None);
+    EXPECT_EQ(spec->inputs.scale, 1);
+  }
+}
+
 } // namespace
 } // namespace decant::test
