@@ -6,19 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// usage: decant_rule_table [RULE]...
+// usage: decant_rule_table [--device cpu|cuda:N] [RULE]...
 //
 // In: the rule presets, or those named. Out: a Markdown table on stdout of what
-// each costs in a window over int8 codes, and how far kernels of the CPU are
-// from its equation in float64 (PlainRules.cpp), at 128 x 128.
+// each costs in a window over int8 codes, and how far a device's kernels are
+// from its equation in float64 (PlainRules.cpp), at 128 x 128. A rule that a
+// device refuses is a row that says why, and the exit code is 1 then.
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceLayer.h"
 #include "Oracle.h"
 #include "PlainRules.h"
 #include "decant/Compiler/Compiler.h"
 #include "decant/Reference/ReferenceRun.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
@@ -50,9 +53,10 @@ struct Measured {
 };
 
 Measured measure(const PlainRule &rule,
-                 const std::vector<std::string> &overrides) {
+                 const std::vector<std::string> &overrides,
+                 std::shared_ptr<Device> device) {
   const DecodeSpec spec = specOf(rule, overrides);
-  Layer layer(spec, inOrder(1));
+  DeviceLayer layer(spec, std::move(device), sharedEngine());
   Oracle codec(spec, layer.layout(), 1, Stored::Format);
   PlainLayer plain(rule, spec, 1);
   Numbers outputs, expected;
@@ -80,7 +84,7 @@ std::string decaysOf(const RecordShape &record) {
   return text.empty() ? "none" : text;
 }
 
-void printRow(const PlainRule &rule) {
+void printRow(const PlainRule &rule, std::shared_ptr<Device> device) {
   const DecodeSpec spec = specOf(rule, kInt8Window);
   const RecordShape record = valueOf(describeRule(spec)).record;
   const SlotLayout layout = makeSlotLayout(spec, record);
@@ -92,26 +96,37 @@ void printRow(const PlainRule &rule) {
       mmaSchedule(makeSlotLayout(spec, record, CodeOrder::Fragments),
                   valueOf(lookupTarget("sm_90a")))
           .has_value();
-  const Measured step = measure(rule, {});
-  const Measured window = measure(rule, {"window.length=16"});
-  const Measured int8 = measure(rule, kInt8Window);
+  const Measured step = measure(rule, {}, device);
+  const Measured window = measure(rule, {"window.length=16"}, device);
+  const Measured int8 = measure(rule, kInt8Window, device);
   fmt::print("| {} | {} | {} | {} | {} | {:.3f} | {} | {:.1e} | {:.1e} | "
-             "{:.1e} | {:.1e} | {:.2e} | {:.2e} |\n",
+             "{:.1e} | {:.1e} | {:.2e} | {:.2e} | {:.2e} |\n",
              rule.name, record.writes, decaysOf(record), record.carried,
              recordBytes, layout.bitsPerElement(), tensorCores ? "mma" : "simt",
-             step.output, step.state, window.output, window.state, int8.state,
-             int8.codec);
+             step.output, step.state, window.output, window.state, int8.output,
+             int8.state, int8.codec);
   std::fflush(stdout);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  const std::vector<std::string> wanted(argv + 1, argv + argc);
+  CLI::App app("One table of all rule presets");
+  std::string name = "cpu";
+  std::vector<std::string> wanted;
+  app.add_option("--device", name, "cpu or cuda:N");
+  app.add_option("RULE", wanted, "rule presets; all without one");
+  CLI11_PARSE(app, argc, argv);
+  const Expected<std::shared_ptr<Device>> device =
+      sharedEngine().openDevice(name);
+  if (!device) {
+    fmt::print(stderr, "{}\n", device.status().message());
+    return 1;
+  }
   fmt::print(
-      "# Every rule: what a window costs, and the CPU's error against "
-      "float64\n\n"
-      "128 x 128, {} tokens, synthetic inputs; made by `decant_rule_table`. "
+      "# Every rule: what a window costs, and the error against float64\n\n"
+      "{}; 128 x 128, {} tokens, synthetic inputs; made by "
+      "`decant_rule_table`. "
       "Every rule runs per step and in windows. *writes* are records of a "
       "token, *record* the bytes of a token's records and decays in f16, "
       "*bits* those of int8 codes, scales, 4 compensators and carried vectors "
@@ -120,13 +135,23 @@ int main(int argc, char **argv) {
       "float64 codec alone loses, which leaves out that records' decays per "
       "channel are f16.\n\n"
       "| rule | writes | decay | carried | record | bits | GPU | f32 step: "
-      "output | state | f32 window of 16: output | state | int8 window: state "
-      "| codec |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      "output | state | f32 window of 16: output | state | int8 window: "
+      "output | state | codec |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      (*device)->info().kind == TargetKind::Cpu ? "CPU"
+                                                : (*device)->info().name,
       kTokens);
-  for (const PlainRule &rule : plainRules())
-    if (wanted.empty() ||
-        std::find(wanted.begin(), wanted.end(), rule.name) != wanted.end())
-      printRow(rule);
-  return 0;
+  int refused = 0;
+  for (const PlainRule &rule : plainRules()) {
+    if (!wanted.empty() &&
+        std::find(wanted.begin(), wanted.end(), rule.name) == wanted.end())
+      continue;
+    try {
+      printRow(rule, *device);
+    } catch (const std::runtime_error &error) {
+      fmt::print("| {} | {} |\n", rule.name, error.what());
+      ++refused;
+    }
+  }
+  return refused > 0;
 }
