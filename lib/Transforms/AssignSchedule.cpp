@@ -15,6 +15,7 @@
 #include "Decant/Decant.h"
 #include "decant/Compiler/Passes.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace decant {
@@ -58,10 +59,11 @@ struct AssignSchedulePass
   /// Defaults are for one write a token and a decay. What a rule carries, every
   /// further write beside a state in registers, and a second read without a
   /// decay (whose operands then live as long as the state) take more registers:
-  /// with a third of the blocks less, no rule preset spills.
+  /// with a third of the blocks less, no rule preset spills. So does a third
+  /// write in a window.
   static bool keepsMuch(KernelOp kernel, const SlotLayout &layout) {
     const RecordShape &record = layout.record;
-    if (record.carried > 0)
+    if (record.carried > 0 || record.writes > 2)
       return true;
     if (layout.window > 1)
       return false;
@@ -105,6 +107,12 @@ struct AssignSchedulePass
     if (schedule.empty() && keepsMuch(kernel, layout))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
+    // Left alone, the assembler stops at 168 registers and spills.
+    if (schedule.empty() && target.kind != TargetKind::Cpu &&
+        chosen.blocksPerSm == 0 &&
+        layout.record.keyDecay == DecayShape::Vector &&
+        layout.record.valueDecay == DecayShape::Vector)
+      chosen.blocksPerSm = 1;
     DECANT_TRY(check(chosen, layout, target));
     if (chosen.split > 1 && wholeHeads)
       return Status::invalid(fmt::format(

@@ -8,6 +8,7 @@
 
 #include "StoredHead.h"
 
+#include <algorithm>
 #include <numeric>
 
 using namespace mlir;
@@ -160,9 +161,9 @@ WindowStart StoredHead::start(LaneTile &tile, const RawStart &raw) const {
 
 namespace {
 
-/// Tokens or compensators whose loads are in flight together, where a lane's
-/// part of a key and a value vector is short enough to hold that many. One lane
-/// has no latency to hide behind other lanes, and its loads are a whole row.
+/// Terms whose loads are in flight together, where a lane's part of a key and a
+/// value vector is short enough to hold that many. One lane has no latency to
+/// hide behind other lanes, and its loads are a whole row.
 constexpr int kTermsInFlight = 4;
 constexpr int kShortTerm = 24;
 
@@ -199,7 +200,8 @@ SmallVector<Value> StoredHead::forRecords(LaneTile &tile, Value fill,
                                           ArrayRef<Value> initial,
                                           RecordsBody body) const {
   const RecordShape &shape = tile.layout.record;
-  const int perRound = termsPerRound(tile);
+  const int perRound =
+      std::max(1, termsPerRound(tile) / std::max(1, shape.writes));
   // The decay since the record: nothing has decayed the newest one.
   auto one = [&](DecayShape decay, VectorAxis axis) -> Value {
     if (decay == DecayShape::None)
