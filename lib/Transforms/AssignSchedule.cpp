@@ -56,27 +56,12 @@ struct AssignSchedulePass
         .wasInterrupted();
   }
 
-  /// Defaults are for one write a token and a decay. What a rule carries, every
-  /// further write beside a state in registers, and a second read without a
-  /// decay (whose operands then live as long as the state) take more registers:
-  /// with a third of the blocks less, no rule preset spills. So does a third
-  /// write in a window.
-  static bool keepsMuch(KernelOp kernel, const SlotLayout &layout) {
-    const RecordShape &record = layout.record;
-    if (record.carried > 0 || record.writes > 2)
-      return true;
-    if (layout.window > 1)
-      return false;
-    const bool readsTwice = kernel
-                                .walk([](WindowReadOp read) {
-                                  return read.getVectors().size() > 1
-                                             ? WalkResult::interrupt()
-                                             : WalkResult::advance();
-                                })
-                                .wasInterrupted();
-    return record.writes > 1 ||
-           (readsTwice && record.keyDecay == DecayShape::None &&
-            record.valueDecay == DecayShape::None);
+  /// Defaults are for one write a token. What a rule carries, every further
+  /// write beside a state in registers and a third one in a window take more
+  /// registers: with a third of the blocks less, no rule preset spills.
+  static bool keepsMuch(const SlotLayout &layout) {
+    return layout.record.carried > 0 ||
+           layout.record.writes > (layout.window == 1 ? 1 : 2);
   }
 
   Status assign(KernelOp kernel) {
@@ -104,7 +89,7 @@ struct AssignSchedulePass
     } else if (!isTransfer && !readsKeys()) {
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
-    if (schedule.empty() && keepsMuch(kernel, layout))
+    if (schedule.empty() && keepsMuch(layout))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     // Left alone, the assembler stops at 168 registers and spills.
