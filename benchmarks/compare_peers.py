@@ -131,9 +131,9 @@ def run_decant(options, spec, overrides):
     command = [options.decant, "bench", spec, "--json", "--device", options.device,
                "--steps", str(options.steps), "--batch", ",".join(map(str, options.batch))]
     heads = options.value_heads if spec == KDA else options.key_heads
-    for override in overrides + [f"heads.key={heads}", f"heads.value={options.value_heads}",
-                                 f"heads.key_dim={options.dim}",
-                                 f"heads.value_dim={options.dim}"]:
+    shapes = [f"heads.key={heads}", f"heads.value={options.value_heads}",
+              f"heads.key_dim={options.dim}", f"heads.value_dim={options.dim}"]
+    for override in shapes + overrides:  # a case may have shapes of its own
         command += ["--set", override]
     done = subprocess.run(command, capture_output=True, text=True)
     try:

@@ -301,9 +301,6 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("loads ")
            << result << " from " << panel
            << "; a panel has rows and columns of the same element type";
-  if (!getRight() && result.getNumElements() != 8)
-    return emitOpError("loads operand A as ")
-           << result << "; it has 8 elements";
   if (const auto rows = getRows(); rows && *rows < 1)
     return emitOpError("has ") << *rows << " rows; at least 1 is needed";
   return success();

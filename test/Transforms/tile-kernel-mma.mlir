@@ -23,17 +23,33 @@
 // One function folds, for step and commit.
 // CHECK-LABEL: decant.kernel @fold(
 // CHECK-SAME: %state: memref<1048576xi8>, %offset: i64) attributes {called, lanes = array<i64: 32, 2>
-// CHECK: %[[SHARED:.*]] = decant.scratch : memref<5120xi8, #gpu.address_space<workgroup>>
-// The new compensators need 2 more rows, still one tile, and the panels room for
-// their turned forms, 32 x (16 + 8).
-// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<16x40xf16,
-// CHECK: memref.view %[[SHARED]][%c0][] {{.*}} to memref<32x24xf16,
-// CHECK: memref.view %[[SHARED]][%c1536][] {{.*}} to memref<32x24xf16,
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<4720xi8, #gpu.address_space<workgroup>>
+// Panels of 4 records, 2 compensators and 2 new ones, with 8 elements between rows.
+// CHECK: %[[FOLDKEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<8x40xf16,
+// CHECK: %[[FOLDVALUES:.*]] = memref.view %[[SHARED]][%c640][] {{.*}} to memref<8x40xf16,
 // CHECK: decant.copy_wait
 // CHECK: decant.lane_reduce magnitude
-// S Q sums over values: the tiles are transposed, four quarters of each.
+// S Q sums over values: scores of the terms' values with the two columns, then the
+// codes' tiles transposed, four quarters of each; the bias of the codes has a sum of
+// its own. Terms are added by a product over 8 terms.
+// CHECK: decant.load_tile %{{.*}}[%c0, %c0] lane %{{.*}} right rows 2 : memref<2x40xf16,
+// CHECK: decant.load_tile %[[FOLDVALUES]][%c0, %c0] lane %{{.*}} rows 8 : {{.*}} -> vector<8xf16>
+// CHECK: decant.transpose
+// CHECK: decant.unpack_codes %{{.*}} biased : vector<8xi8> -> vector<8xf16>
 // CHECK-COUNT-4: decant.transpose %{{.*}} : vector<2xf16>
-// CHECK: decant.pack_codes %{{.*}} : vector<8xf32> -> vector<8xi8>
+// CHECK: decant.mma %cst{{.*}} : vector<8xf16>, vector<4xf16>
+// CHECK: decant.load_tile %[[FOLDKEYS]][%c0, %c0] lane %{{.*}} transposed : {{.*}} -> vector<4xf16>
+// CHECK-NEXT: decant.mma {{.*}} : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// The residual: codes by diagonals of scales, as high part and rest, then terms.
+// CHECK: %[[DIAGONAL:.*]] = memref.view %[[SHARED]][{{.*}} to memref<32x24xf16,
+// CHECK: decant.load_tile %[[FOLDKEYS]][%c0, %{{.*}}] lane %{{.*}} right transposed : {{.*}} -> vector<4xf16>
+// CHECK: decant.load_tile %[[DIAGONAL]][%{{.*}}, %c0] lane %{{.*}} : {{.*}} -> vector<8xf16>
+// CHECK: decant.mma {{.*}} : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// CHECK-NEXT: decant.mma {{.*}} : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: decant.mma {{.*}} : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// CHECK: decant.lane_reduce max %{{.*}} over <key> from 1 until 4 : vector<2xf32>
+// CHECK: decant.pack_codes %{{.*}} scale %{{.*}} : vector<8xf16> : vector<8xf16> -> vector<8xi8>
 // CHECK: decant.pack_codes
 // CHECK: vector.store %{{.*}}, %{{.*}}[%c0, %{{.*}}] {alignment = 16 : i64} : memref<1x1024xi8>, vector<16xi8>
 // CHECK: memref.store %c0_i32, %{{.*}} : memref<1x4xi32>
@@ -48,12 +64,12 @@
 // CHECK: vector.load %q[
 // CHECK: memref.load %v[
 // Shared memory of the read alone: the fold's is laid over it.
-// CHECK: %[[SHARED:.*]] = decant.scratch : memref<3648xi8, #gpu.address_space<workgroup>>
-// Panels of 4 records, then 2 compensators, up to a tile's 16 rows, with 8 elements
-// between them: 16 x 40 x 2 bytes; one weight for each row.
-// CHECK: %[[KEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<16x40xf16,
-// CHECK: %[[VALUES:.*]] = memref.view %[[SHARED]][%c1280][] {{.*}} to memref<16x40xf16,
-// CHECK: %[[WEIGHTS:.*]] = memref.view %[[SHARED]][%c2560][] {{.*}} to memref<1x16xf32,
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<2496xi8, #gpu.address_space<workgroup>>
+// Panels of 4 records, then 2 compensators, up to 8 terms, with 8 elements between
+// them: 8 x 40 x 2 bytes; one weight for each row of a tile.
+// CHECK: %[[KEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<8x40xf16,
+// CHECK: %[[VALUES:.*]] = memref.view %[[SHARED]][%c640][] {{.*}} to memref<8x40xf16,
+// CHECK: %[[WEIGHTS:.*]] = memref.view %[[SHARED]][%c1280][] {{.*}} to memref<1x16xf32,
 // Everything that the head holds is on its way before the first wait: the fill, two
 // tiles of 8 codes a lane, the scales, and 16 bytes a lane of compensators and
 // records, zeros beyond the fill.
@@ -74,39 +90,48 @@
 // CHECK-NOT: decant.lane_shift
 // Two vectors as high part and rest are four rows; both forms of each, with the key
 // scales and without, are brought to the range of f16 by one reduction.
-// CHECK: memref.view %[[SHARED]][%c2624][] {{.*}} to memref<4x40xf16,
-// CHECK: decant.lane_reduce max %{{.*}} over <key> : vector<4xf32>
+// CHECK: %[[FOLDED:.*]] = memref.view %[[SHARED]][%c1344][] {{.*}} to memref<4x40xf16,
+// CHECK: %[[PLAIN:.*]] = memref.view %[[SHARED]][{{.*}} to memref<4x40xf16,
+// CHECK: decant.lane_reduce magnitude %{{.*}} over <key> : vector<4xf32>
 // CHECK-NOT: decant.barrier
 // CHECK: decant.copy_wait
 // CHECK-NEXT: decant.barrier
-// Scores of the 16 rows over two tiles of keys, then the codes: two tiles each.
+// Scores over two tiles of keys stay in registers, as high part and rest; then the
+// codes, two tiles, whose bias is taken off at once; then the terms.
+// CHECK: decant.load_tile %[[PLAIN]][%c0, %c0] lane %[[KL]] right rows 4 : {{.*}} -> vector<8xf16>
 // CHECK: %[[S:.*]] = decant.mma %{{.*}}, %{{.*}}, %[[ZERO:.*]] : vector<8xf16>
 // CHECK: decant.mma %{{.*}}, %{{.*}}, %[[S]] : vector<8xf16>
+// CHECK: %[[SCORES:.*]] = decant.transpose
+// CHECK: decant.load_tile %[[FOLDED]][%c0, %c0] lane %[[KL]] right rows 4 : {{.*}} -> vector<8xf16>
 // CHECK: %[[LOW:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [0], sizes = [8]
-// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] : vector<8xi8> -> vector<8xf16>
-// CHECK: %[[P:.*]] = decant.mma %[[A0]], %{{.*}}, %[[ZERO]]
+// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] biased : vector<8xi8> -> vector<8xf16>
+// CHECK: %[[P:.*]] = decant.mma %[[A0]], %[[X:.*]], %[[ZERO]]
+// CHECK: %[[P1:.*]] = decant.mma %[[BIAS:.*]], %[[X]], %[[P]]
 // CHECK: %[[HIGH:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [8], sizes = [8]
-// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]]
-// CHECK: decant.mma %[[A1]], %{{.*}}, %[[P]]
-// CHECK: decant.barrier
-// CHECK: scf.for {{.*}} -> (vector<1xf32>, vector<1xf32>)
+// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]] biased
+// CHECK: %[[P2:.*]] = decant.mma %[[A1]], %[[Y:.*]], %[[P1]]
+// CHECK: decant.mma %[[BIAS]], %[[Y]], %[[P2]]
+// CHECK: %[[U:.*]] = decant.load_tile %[[VALUES]][%c0, %{{.*}}] lane %[[KL]] transposed : {{.*}} -> vector<4xf16>
+// CHECK: decant.mma %[[U]], %[[SCORES]], %[[ZERO]] : vector<4xf16>, vector<2xf16>
+// CHECK: decant.barrier warp
 
 // The token becomes a record where there is room. When it was the last, the block
-// folds the window.
+// folds the window, as the last thing that it does.
 // CHECK: %[[ROOM:.*]] = arith.cmpi ult, %[[FILL]], %c4 : index
 // CHECK: scf.if %[[ROOM]] {
 // CHECK: memref.store %{{.*}} : memref<1x2xi64>
 // CHECK: %[[NEXT:.*]] = arith.addi %[[FILL]], %c1 : index
 // CHECK: %[[FULL:.*]] = arith.cmpi uge, %[[NEXT]], %c4 : index
+// CHECK: memref.store %{{.*}}, %out[
 // CHECK: scf.if %[[FULL]] {
 // CHECK-NEXT: decant.barrier
 // CHECK: decant.call @fold(%state, %{{.*}}) : memref<1048576xi8>, i64
 // CHECK-NEXT: }
-// CHECK: memref.store %{{.*}}, %out[
+// CHECK-NEXT: decant.return
 
 // A boundary of its own leaves the step without a fold, and with less memory.
 // APART-LABEL: decant.kernel @step(
-// APART: decant.scratch : memref<3648xi8,
+// APART: decant.scratch : memref<2496xi8,
 // APART-NOT: decant.call
 // APART-NOT: decant.pack_codes
 // APART-NOT: arith.cmpi uge

@@ -120,7 +120,7 @@ MmaFold::KeySide MmaFold::keySide(Value tile) {
     for (int half = 0; half < 2; ++half)
       side.terms[half].push_back(halves[half]);
   }
-  Value scales = warp.left(diagonal, layout.paddedKey, first, t.index(0));
+  Value scales = warp.left(diagonal, /*rows=*/0, first, t.index(0));
   for (int half = 0; half < 2; ++half) {
     for (int part = 0; part < 2; ++part)
       side.scale[half][part] = warp.slice(scales, 4 * half + 2 * part, 2);

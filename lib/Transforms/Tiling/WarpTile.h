@@ -66,7 +66,7 @@ public:
                 mlir::Value vector);
   /// Rows row .. row + 15, columns column .. column + 15 as a left operand; of
   /// a panel that has `rows` rows. Rows beyond them are its last one: a tile
-  /// may end behind the panel.
+  /// may end behind the panel (0: none does).
   mlir::Value left(const View &panel, int rows, mlir::Value row,
                    mlir::Value column);
   /// Rows row .. row + terms - 1 as the columns of a left operand over 16 or 8
