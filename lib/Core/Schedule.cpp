@@ -37,6 +37,8 @@ constexpr int kHopperShared = 227 * 1024;
 /// which leaves 80 registers, or 96 for decays that are vectors and for lanes
 /// without keys.
 constexpr int kColumnElements = 32, kColumnWarps = 24, kFewColumnWarps = 20;
+/// The same of halves: as many bytes in flight.
+constexpr int kColumnHalves = 64, kColumnHalfWarps = 16;
 /// Every block works out the decays of its keys.
 constexpr int kKeysWithVectors = 4;
 /// Keys of f32 that are one load: the parts of sums over keys.
@@ -293,8 +295,13 @@ static std::optional<Schedule> columnSchedule(const SlotLayout &layout,
     schedule.keysPerLane = std::min(schedule.keysPerLane, kKeysWithVectors);
   while (schedule.keyLanes * schedule.keysPerLane < layout.paddedKey)
     (schedule.keyLanes < kWarp ? schedule.keyLanes : schedule.keysPerLane) *= 2;
+  const bool beyond =
+      schedule.keyLanes * schedule.keysPerLane > layout.paddedKey;
+  const bool halves = elementBits(layout.codes.type) == 16 && !vectors &&
+                      !beyond && !sumsOverValues;
+  const int elements = halves ? kColumnHalves : kColumnElements;
   int values = kFewValues;
-  while (schedule.keysPerLane * values > kColumnElements)
+  while (schedule.keysPerLane * values > elements)
     values /= 2;
   schedule.valueLanes = kWarp / schedule.keyLanes;
   if (sumsOverValues) {
@@ -314,11 +321,12 @@ static std::optional<Schedule> columnSchedule(const SlotLayout &layout,
   if (schedule.keysPerLane * values > kHeldElements ||
       schedule.threads() > target.maxThreads)
     return std::nullopt;
-  const bool beyond =
-      schedule.keyLanes * schedule.keysPerLane > layout.paddedKey;
-  const int warps = vectors || beyond ? kFewColumnWarps : kColumnWarps;
+  const int part = schedule.keysPerLane * values;
+  const int warps = part > kColumnElements ? kColumnHalfWarps
+                    : vectors || beyond    ? kFewColumnWarps
+                                           : kColumnWarps;
   const int blocks = warps * kWarp / schedule.threads();
-  if (schedule.keysPerLane * values <= kColumnElements && !sumsOverValues)
+  if (part <= elements && !sumsOverValues)
     schedule.blocksPerSm = std::min(blocks, target.maxBlocksPerSm);
   return schedule;
 }
