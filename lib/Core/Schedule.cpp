@@ -114,6 +114,23 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
     registers += 2 * kMore;
   if (layout.compensators > 4) // their Gram matrix
     registers += 2 * kMore;
+  // Measured for 128 x 128. Whatever is uneven takes more, and registers go to
+  // warps in steps.
+  constexpr int kUsual = 128, kManyWarps = 8;
+  const int warps = schedule.valueLanes;
+  if (layout.keyDim != kUsual || layout.valueDim != kUsual)
+    registers = std::max(registers, kLeast) + 3 * kMore;
+  if (layout.paddedKey > kUsual)
+    registers += 2 * kMore;
+  if (!isPowerOfTwo(warps) || warps >= kManyWarps)
+    registers += 2 * kMore;
+  if (layout.compensators > 4 && warps == 1)
+    registers += 4 * kMore;
+  // Counted to the last register where kernels were timed; elsewhere the
+  // assembler needs a few more.
+  constexpr int kTimedMajor = 9;
+  if (target.computeMajor != kTimedMajor)
+    registers += layout.window == 1 ? 4 * kMore : kMore;
   // Panels of a fold, and about as much as it works on beside them: more blocks
   // than these fit would bind registers for nothing.
   constexpr int kWorkBytes = 10 * 1024, kPanelPad = 8, kHalf = 2, kTerms = 16;
@@ -469,15 +486,17 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
 }
 
 std::string decant::toString(const Schedule &schedule) {
-  return fmt::format(
-      "strategy = {}, key_lanes = {}, value_lanes = {}, "
-      "keys_per_lane = {}, values_per_lane = {}, rows = {}, "
-      "boundary = {}, blocks_per_sm = {}, lanes = {}, "
-      "split = {}, fetch = {}",
+  std::string text = fmt::format(
+      "strategy = {}, key_lanes = {}, value_lanes = {}, keys_per_lane = {}, "
+      "values_per_lane = {}, rows = {}, boundary = {}, blocks_per_sm = {}, "
+      "lanes = {}, split = {}",
       toString(schedule.strategy), schedule.keyLanes, schedule.valueLanes,
       schedule.keysPerLane, schedule.valuesPerLane, toString(schedule.rows),
       toString(schedule.boundary), schedule.blocksPerSm,
-      toString(schedule.lanes), schedule.split, toString(schedule.fetch));
+      toString(schedule.lanes), schedule.split);
+  if (schedule.strategy == Strategy::Mma) // others have one way
+    text += fmt::format(", fetch = {}", toString(schedule.fetch));
+  return text;
 }
 
 namespace {

@@ -260,3 +260,71 @@ decant.kernel @part(%x: f32, %out: memref<1024xf32>) attributes {lanes = array<i
   memref.store %y, %out[%k] : memref<1024xf32>
   decant.return
 }
+
+// -----
+
+// Over 8 terms, half of the operands.
+// CHECK-LABEL: gpu.func @short_product(
+// CHECK: nvvm.mma.sync A[%{{[^,]*}}, %{{[^,]*}}]  B[%{{[^,]*}}]
+// CHECK-SAME: shape = #nvvm.shape<m = 16, n = 8, k = 8>
+decant.kernel @short_product(%a: vector<4xf16>, %b: vector<2xf16>, %c: vector<4xf32>, %out: memref<4xf32>)
+    attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %d = decant.mma %a, %b, %c : vector<4xf16>, vector<2xf16>, vector<4xf32>
+  vector.store %d, %out[%zero] : memref<4xf32>, vector<4xf32>
+  decant.return
+}
+
+// -----
+
+// Lane 8 m + i brings the address of row i of matrix m. Of operand A, the second
+// matrix lies 8 rows further down and the third 8 columns further on; turned round,
+// it is the other way. Rows beyond the last are the last.
+// CHECK-LABEL: gpu.func @operands(
+// CHECK: %[[C7:.*]] = arith.constant 7 : index
+// CHECK: %[[I:.*]] = arith.andi %[[LANE:.*]], %[[C7]] : index
+// CHECK: %[[C8:.*]] = arith.constant 8 : index
+// CHECK: %[[DOWN:.*]] = arith.andi %[[LANE]], %[[C8]] : index
+// CHECK: %[[HALF:.*]] = arith.shrui %[[LANE]], %{{.*}} : index
+// CHECK: %[[ALONG:.*]] = arith.andi %[[HALF]], %[[C8]] : index
+// CHECK: %[[ROW:.*]] = arith.addi %[[I]], %[[DOWN]] : index
+// CHECK: arith.muli %[[ROW]], %{{.*}} : index
+// CHECK: nvvm.ldmatrix %{{.*}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, num = 4 : i32
+// CHECK: %[[TURNED:.*]] = arith.addi %[[I]], %[[ALONG]] : index
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>, num = 4 : i32
+// CHECK: arith.minui
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>, num = 4 : i32
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>, num = 2 : i32
+// CHECK: nvvm.bar.warp.sync
+decant.kernel @operands(%out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %lane = decant.lane <key>
+  %panel = decant.scratch : memref<24x40xf16, #gpu.address_space<workgroup>>
+  %a = decant.load_tile %panel[%zero, %zero] lane %lane : memref<24x40xf16, #gpu.address_space<workgroup>> -> vector<8xf16>
+  %t = decant.load_tile %panel[%zero, %zero] lane %lane transposed : memref<24x40xf16, #gpu.address_space<workgroup>> -> vector<8xf16>
+  %b = decant.load_tile %panel[%zero, %zero] lane %lane right rows 4 : memref<24x40xf16, #gpu.address_space<workgroup>> -> vector<8xf16>
+  %s = decant.load_tile %panel[%zero, %zero] lane %lane right transposed : memref<24x40xf16, #gpu.address_space<workgroup>> -> vector<4xf16>
+  decant.barrier warp
+  %at = arith.addf %a, %t : vector<8xf16>
+  %atb = arith.addf %at, %b : vector<8xf16>
+  vector.store %atb, %out[%zero] : memref<8xf16>, vector<8xf16>
+  vector.store %s, %out[%zero] : memref<8xf16>, vector<4xf16>
+  decant.return
+}
+
+// -----
+
+// Of halves, one fma scales, rounds and adds the bias; the lower byte of each is the
+// code, bytes 0, 2, 4, 6 (0x6420 is 25632).
+// CHECK-LABEL: gpu.func @packs_halves(
+// CHECK: %[[BIAS:.*]] = arith.constant dense<1.152000e+03> : vector<8xf16>
+// CHECK: math.fma %{{.*}}, %{{.*}}, %[[BIAS]] : vector<8xf16>
+// CHECK: arith.constant 25632 : i32
+// CHECK-COUNT-2: nvvm.prmt
+decant.kernel @packs_halves(%x: vector<8xf16>, %scale: vector<8xf16>, %out: memref<8xi8>)
+    attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %codes = decant.pack_codes %x scale %scale : vector<8xf16> : vector<8xf16> -> vector<8xi8>
+  vector.store %codes, %out[%zero] : memref<8xi8>, vector<8xi8>
+  decant.return
+}

@@ -195,50 +195,59 @@ void MmaFold::orthonormalise(VectorAxis axis, const View &columns, int passes) {
   h.arena.reset(mark);
 }
 
-/// Entries (i, j), j <= i, at i (i + 1) / 2 + j; each warp sums its share, all
-/// of it at a time.
+/// Entries (i, j), j <= i, at i (i + 1) / 2 + j; each warp sums its share, some
+/// entries at a time.
 void MmaFold::formGram(VectorAxis axis, const View &columns, const View &gram) {
-  const int dim = dimOf(axis), pairs = pairsOf(rank);
+  constexpr int kTogether = 9; // all of 36 by four warps
+  const int pairs = pairsOf(rank), each = llvm::divideCeil(pairs, warp.warps);
+  for (int first = 0; first < each; first += kTogether) {
+    SmallVector<Value> own, sums;
+    for (int n = first; n < std::min(each, first + kTogether); ++n) {
+      Value pair = t.add(t.index(n * warp.warps), t.valueLane);
+      if ((n + 1) * warp.warps > pairs) // others repeat the last
+        pair = arith::MinUIOp::create(t.b, pair, t.index(pairs - 1));
+      own.push_back(pair);
+      sums.push_back(gramEntry(axis, columns, pair));
+    }
+    Value all = t.laneReduce(ReduceKind::Add,
+                             vector::FromElementsOp::create(
+                                 t.b, t.vectorOf(int64_t(sums.size())), sums),
+                             VectorAxis::Key);
+    t.ifTrue(warp.equal(t.keyLane, 0), [&] {
+      for (auto [n, pair] : llvm::enumerate(own))
+        t.storeScalar(gram, t.index(0), pair, t.element(all, n));
+    });
+  }
+}
+
+/// The lane's part of a sum over the dim.
+Value MmaFold::gramEntry(VectorAxis axis, const View &columns, Value pair) {
+  const int dim = dimOf(axis);
   constexpr int kWarp = 32;
   const int width = dim % (4 * kWarp) == 0 ? 4 : dim % (2 * kWarp) == 0 ? 2 : 1;
   const VectorType part = t.vectorOf(int64_t(width));
-  SmallVector<Value> own, totals;
-  for (int first = 0; first < pairs; first += warp.warps) {
-    Value pair = t.add(t.index(first), t.valueLane);
-    if (first + warp.warps > pairs)
-      pair = arith::MinUIOp::create(t.b, pair, t.index(pairs - 1));
-    Value i = t.index(0), start = t.index(0);
-    for (int row = 1; row < rank; ++row) {
-      Value below = arith::CmpIOp::create(t.b, arith::CmpIPredicate::uge, pair,
-                                          t.index(pairsOf(row)));
-      i = arith::SelectOp::create(t.b, below, t.index(row), i);
-      start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)), start);
-    }
-    Value j = arith::SubIOp::create(t.b, pair, start);
-    Value sum = t.zeros(part);
-    for (int element = 0; element < dim; element += kWarp * width) {
-      Value at = t.add(t.mul(t.keyLane, t.index(width)), t.index(element));
-      Value inside;
-      if (element + kWarp * width > dim) {
-        inside = warp.less(at, t.index(dim));
-        at = arith::MinUIOp::create(t.b, at, t.index(dim - 1));
-      }
-      Value x = t.load(columns, i, at, width);
-      if (inside)
-        x = arith::SelectOp::create(t.b, inside, x, t.zeros(part));
-      sum = t.fma(x, t.load(columns, j, at, width), sum);
-    }
-    own.push_back(pair);
-    totals.push_back(t.reduce(ReduceKind::Add, sum));
+  Value i = t.index(0), start = t.index(0);
+  for (int row = 1; row < rank; ++row) {
+    Value below = arith::CmpIOp::create(t.b, arith::CmpIPredicate::uge, pair,
+                                        t.index(pairsOf(row)));
+    i = arith::SelectOp::create(t.b, below, t.index(row), i);
+    start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)), start);
   }
-  Value all = t.laneReduce(ReduceKind::Add,
-                           vector::FromElementsOp::create(
-                               t.b, t.vectorOf(int64_t(totals.size())), totals),
-                           VectorAxis::Key);
-  t.ifTrue(warp.equal(t.keyLane, 0), [&] {
-    for (auto [n, pair] : llvm::enumerate(own))
-      t.storeScalar(gram, t.index(0), pair, t.element(all, n));
-  });
+  Value j = arith::SubIOp::create(t.b, pair, start);
+  Value sum = t.zeros(part);
+  for (int element = 0; element < dim; element += kWarp * width) {
+    Value at = t.add(t.mul(t.keyLane, t.index(width)), t.index(element));
+    Value inside;
+    if (element + kWarp * width > dim) {
+      inside = warp.less(at, t.index(dim));
+      at = arith::MinUIOp::create(t.b, at, t.index(dim - 1));
+    }
+    Value x = t.load(columns, i, at, width);
+    if (inside)
+      x = arith::SelectOp::create(t.b, inside, x, t.zeros(part));
+    sum = t.fma(x, t.load(columns, j, at, width), sum);
+  }
+  return t.reduce(ReduceKind::Add, sum);
 }
 
 void MmaFold::choleskyPass(VectorAxis axis, const View &columns,

@@ -101,6 +101,7 @@ private:
   llvm::SmallVector<mlir::Value> withoutBias(llvm::ArrayRef<mlir::Value> sums);
   void orthonormalise(VectorAxis axis, const View &columns, int passes);
   void choleskyPass(VectorAxis axis, const View &columns, const View &gram);
+  mlir::Value gramEntry(VectorAxis axis, const View &columns, mlir::Value pair);
   void formGram(VectorAxis axis, const View &columns, const View &gram);
   void storeTerms(VectorAxis axis, const View &fitted, const View &stored,
                   bool negate);

@@ -106,8 +106,9 @@ TEST(Schedule, DefaultForAStateInColumns) {
                 rest + "16");
   EXPECT_EQ(text(128, 128, ElementType::BF16),
             "strategy = simt, key_lanes = 16, value_lanes = 2, "
-            "keys_per_lane = 8, values_per_lane = 4" +
-                rest + "16");
+            "keys_per_lane = 8, values_per_lane = 8, rows = unrolled, "
+            "boundary = apart, blocks_per_sm = 16, lanes = key_first, "
+            "split = 8");
   // More keys than 32 loads.
   EXPECT_EQ(text(256, 128, ElementType::F32),
             "strategy = simt, key_lanes = 32, value_lanes = 1, "

@@ -78,6 +78,24 @@ TEST_P(MmaKernels, GiveARowTheSameBitsAnywhere) {
   EXPECT_TRUE(spread.poolGapsIntact());
 }
 
+// Where codes wait for the read is no part of the computation.
+TEST(MmaFetch, ChangesNothing) {
+  const MmaCase test = {"gated_delta", "smooth_key_value", 4, 3, 64, 48};
+  const DecodeSpec spec = test.spec();
+  Schedule schedule = mmaScheduleOf(spec, test.record());
+  std::vector<std::vector<double>> states;
+  for (CodeFetch fetch : {CodeFetch::Registers, CodeFetch::Shared}) {
+    schedule.fetch = fetch;
+    Layer layer(spec, inOrder(2), schedule, CodeOrder::Fragments,
+                Kernels::Decode);
+    const Oracle oracle(spec, layer.layout(), 2);
+    for (int token = 0; token < 5; ++token)
+      layer.step(makeToken(oracle, token));
+    states.push_back(layer.states());
+  }
+  EXPECT_EQ(states[0], states[1]);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Cases, MmaKernels,
     testing::Values(MmaCase{"gated_delta", "smooth_key_value", 4, 4, 64, 64},
