@@ -64,6 +64,25 @@ struct AssignSchedulePass
            layout.record.writes > (layout.window == 1 ? 1 : 2);
   }
 
+  /// Registers of tensor-core kernels were counted for rules that read twice,
+  /// write once and have the usual inputs.
+  static bool isUncounted(KernelOp kernel, const SlotLayout &layout) {
+    int reads = 0;
+    kernel.walk([&](WindowReadOp read) { reads += read.getVectors().size(); });
+    if (reads == 0 || layout.window == 1)
+      return false;
+    static constexpr StringLiteral usual[] = {
+        "state", "slots", "qkv",   "q",       "k",  "v",
+        "decay", "beta",  "A_log", "dt_bias", "out"};
+    bool extra = false;
+    for (auto [argument, name] :
+         llvm::zip(kernel.getBody().getArguments(),
+                   kernel.getArgNames().getAsValueRange<StringAttr>()))
+      extra |= isa<MemRefType>(argument.getType()) &&
+               !llvm::is_contained(usual, name);
+    return reads != 2 || layout.record.writes != 1 || extra;
+  }
+
   Status assign(KernelOp kernel) {
     if (!kernel.getLayout() || !kernel.getTarget())
       return Status::internal("a kernel without #decant.layout has no bytes to "
@@ -89,7 +108,9 @@ struct AssignSchedulePass
     } else if (!isTransfer && !readsKeys()) {
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
-    if (schedule.empty() && keepsMuch(layout))
+    if (schedule.empty() &&
+        (keepsMuch(layout) ||
+         (chosen.strategy == Strategy::Mma && isUncounted(kernel, layout))))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     // Left alone, the assembler stops at 168 registers and spills.
