@@ -66,21 +66,20 @@ RuleProgram::Value RuleProgram::addDot(Value a, Value b) {
 }
 
 RuleProgram::Value RuleProgram::addRead(State state, Value key) {
-  Instruction instruction;
-  instruction.opcode = Opcode::Read;
-  instruction.operands = {key};
-  instruction.from = state;
-  instruction.result = allocate(values);
-  instructions.push_back(instruction);
-  return instruction.result;
+  return addReadOf(Opcode::Read, state, key, values);
 }
 
 RuleProgram::Value RuleProgram::addReadKey(State state, Value value) {
+  return addReadOf(Opcode::ReadKey, state, value, keys);
+}
+
+RuleProgram::Value RuleProgram::addReadOf(Opcode opcode, State state,
+                                          Value vector, int width) {
   Instruction instruction;
-  instruction.opcode = Opcode::ReadKey;
-  instruction.operands = {value};
+  instruction.opcode = opcode;
+  instruction.operands = {vector};
   instruction.from = state;
-  instruction.result = allocate(keys);
+  instruction.result = allocate(width);
   instructions.push_back(instruction);
   return instruction.result;
 }

@@ -92,38 +92,35 @@ private:
   /// After:  %y = decant.window_read %w, Da o %x
   ///         %o = Db o %y + sum_n u_n (k_n . %x)
   Value expandRead(ReadOp read) {
-    const Location loc = read.getLoc();
     const SymbolicState &state = states[read.getState()];
-    Value x = mapping.lookup(read.getVector());
-    Value folded = multiply(builder, loc, x, state.keyDecay);
-    Value result =
-        WindowReadOp::create(builder, loc, read.getType(), window, folded)
-            .getResult(0);
-    result = multiply(builder, loc, result, state.valueDecay);
-    for (auto [key, value] : llvm::zip(state.keys, state.values)) {
-      Value weight = DotOp::create(builder, loc, builder.getF32Type(), key, x);
-      result = arith::AddFOp::create(builder, loc, result,
-                                     multiply(builder, loc, value, weight));
-    }
-    return result;
+    return expandReadAlong<WindowReadOp>(read, state.keyDecay, state.valueDecay,
+                                         state.keys, state.values);
   }
 
   /// Before: %o = decant.read_key %S, %x
   /// After:  %y = decant.window_read_key %w, Db o %x
   ///         %o = Da o %y + sum_n k_n (u_n . %x)
   Value expandReadKey(ReadKeyOp read) {
-    const Location loc = read.getLoc();
     const SymbolicState &state = states[read.getState()];
+    return expandReadAlong<WindowReadKeyOp>(
+        read, state.valueDecay, state.keyDecay, state.values, state.keys);
+  }
+
+  /// `summed` are the terms' vectors along the axis that is summed over.
+  template <typename WindowOp, typename Op>
+  Value expandReadAlong(Op read, Value decayOfSummed, Value decayOfResult,
+                        ArrayRef<Value> summed, ArrayRef<Value> results) {
+    const Location loc = read.getLoc();
     Value x = mapping.lookup(read.getVector());
-    Value folded = multiply(builder, loc, x, state.valueDecay);
+    Value folded = multiply(builder, loc, x, decayOfSummed);
     Value result =
-        WindowReadKeyOp::create(builder, loc, read.getType(), window, folded);
-    result = multiply(builder, loc, result, state.keyDecay);
-    for (auto [key, value] : llvm::zip(state.keys, state.values)) {
-      Value weight =
-          DotOp::create(builder, loc, builder.getF32Type(), value, x);
+        WindowOp::create(builder, loc, read.getType(), window, folded)
+            ->getResult(0);
+    result = multiply(builder, loc, result, decayOfResult);
+    for (auto [from, to] : llvm::zip(summed, results)) {
+      Value weight = DotOp::create(builder, loc, builder.getF32Type(), from, x);
       result = arith::AddFOp::create(builder, loc, result,
-                                     multiply(builder, loc, key, weight));
+                                     multiply(builder, loc, to, weight));
     }
     return result;
   }

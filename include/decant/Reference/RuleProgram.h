@@ -94,6 +94,7 @@ private:
   };
 
   Value allocate(int length);
+  Value addReadOf(Opcode opcode, State state, Value vector, int width);
   State addStateChange(Opcode opcode, State from, Value a, Value b);
   void runElementwise(const Instruction &instruction);
   void runOnState(const Instruction &instruction, double *firstState);

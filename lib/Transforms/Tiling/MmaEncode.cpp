@@ -154,7 +154,7 @@ Value MmaFold::residual(Value codes, int half, const ValueSide &values,
 SmallVector<MmaFold::ValueSide> MmaFold::ownValueSides() {
   SmallVector<ValueSide> sides;
   for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-    sides.push_back(valueSide(ownValueTile(i)));
+    sides.push_back(valueSide(warp.ownValueTile(i)));
   return sides;
 }
 
@@ -212,7 +212,7 @@ void MmaFold::keyStatistics(ReduceKind kind, const View &out) {
                {t.zeros(two), t.zeros(two)},
                [&](Value packed, Value tile, ValueRange carried) {
                  const ValueSide values = valueSide(tile);
-                 Value codes = warp.unpack(packed, /*biased=*/true);
+                 Value codes = warp.unpack(packed);
                  SmallVector<Value> next(carried);
                  for (int half = 0; half < 2; ++half) {
                    Value x = math::AbsFOp::create(
@@ -256,7 +256,7 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
         for (int n = 0; n < warp.tilesPerChunk; ++n) {
           const KeySide keys = keySide(keyTile(c, n));
           for (auto [i, values] : llvm::enumerate(sides)) {
-            Value codes = warp.tileOf(chunks[i], n, /*biased=*/true);
+            Value codes = warp.tileOf(chunks[i], n);
             for (int half = 0; half < 2; ++half)
               next[i] = combine(
                   t, kind, next[i],
@@ -267,7 +267,7 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
       });
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value total = warp.reduceLanes(kind, sum, 1, 4);
-    Value tile = ownValueTile(i);
+    Value tile = warp.ownValueTile(i);
     t.ifTrue(warp.equal(warp.pair, 0), [&] {
       Value at = t.add(t.mul(tile, t.index(kTile)), warp.group);
       t.storeScalar(out, t.index(0), at, t.element(total, 0));
@@ -294,7 +294,7 @@ void MmaFold::encode() {
         for (int n = 0; n < warp.tilesPerChunk; ++n) {
           const KeySide keys = keySide(keyTile(c, n));
           for (auto [i, values] : llvm::enumerate(sides)) {
-            Value codes = warp.tileOf(chunks[i], n, /*biased=*/true);
+            Value codes = warp.tileOf(chunks[i], n);
             Value x = warp.join(residual(codes, 0, values, keys),
                                 residual(codes, 1, values, keys));
             tiles[i].push_back(
@@ -302,7 +302,7 @@ void MmaFold::encode() {
           }
         }
         for (auto [i, tile] : llvm::enumerate(tiles))
-          warp.storeChunk(h.codes, ownValueTile(i), c, tile);
+          warp.storeChunk(h.codes, warp.ownValueTile(i), c, tile);
         return {};
       });
 }
@@ -322,11 +322,10 @@ bool MmaFold::encodesWithLastScale() const {
 /// of 16 values until their largest is known.
 void MmaFold::fitAndEncode(const ScaleSpec &scale) {
   // Residuals over the key scales are kept over a power of two, which goes into
-  // the inverse key scales and brings
-  // their bound to the end of f16's range: lines of values whose residuals are
-  // 2^16 times smaller than others' have all of its precision. The bound is 1
-  // over largest residuals; a sum of V residuals is V s^2 under sqrt_mean_abs,
-  // so that none is beyond V s.
+  // the inverse key scales and brings their bound to the end of f16's range:
+  // lines of values whose residuals are 2^16 times smaller than others' have
+  // all of its precision. The bound is 1 over largest residuals; a sum of V
+  // residuals is V s^2 under sqrt_mean_abs, so that none is beyond V s.
   constexpr float kRange = 1 << 15;
   PowerOfTwo unit = {t.f32(1 / kRange), t.f32(kRange)};
   if (layout.scales[0].fit == ScaleFit::SqrtMeanAbs) {
@@ -374,7 +373,7 @@ void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
     Value next = c + 1 < warp.chunks ? load(c + 1) : Value();
     for (int n = 0; n < warp.tilesPerChunk; ++n) {
       const KeySide keys = keySide(keyTile(t.index(c), n));
-      Value codes = warp.tileOf(chunk, n, /*biased=*/true);
+      Value codes = warp.tileOf(chunk, n);
       Value halves[2];
       for (int half = 0; half < 2; ++half) {
         Value x =

@@ -114,7 +114,7 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
   };
   if (axis == VectorAxis::Key)
     for (auto [i, product] : llvm::enumerate(overKeys(folded, count)))
-      store(t.mul(ownValueTile(i), t.index(kTile)), product);
+      store(t.mul(warp.ownValueTile(i), t.index(kTile)), product);
   else
     t.loop(t.index(0), t.index(chunkRounds()), 1, {},
            [&](Value round, ValueRange) -> SmallVector<Value> {

@@ -110,18 +110,16 @@ Value MmaFold::largestOf(const View &line, int dim) {
 
 void MmaFold::weighValues() {
   constexpr int kTogether = 8;
-  const int perRow = layout.paddedValue / kTogether;
-  warp.forElements(firstNew * perRow, [&](Value part, Value inside) {
-    Value row = arith::DivUIOp::create(t.b, part, t.index(perRow));
-    Value column = t.mul(arith::RemUIOp::create(t.b, part, t.index(perRow)),
-                         t.index(kTogether));
-    t.ifTrue(inside, [&] {
-      Value weight = t.loadScalar(h.weights, t.index(0), row);
-      Value values = t.load(h.termValues, row, column, kTogether);
-      warp.storeRaw(h.termValues, row, column, // weights are 1 at most
-                    warp.halves(t.scale(values, weight), h.termType));
-    });
-  });
+  warp.forParts(firstNew, layout.paddedValue, kTogether,
+                [&](Value row, Value column, Value inside) {
+                  t.ifTrue(inside, [&] {
+                    Value weight = t.loadScalar(h.weights, t.index(0), row);
+                    Value values = t.load(h.termValues, row, column, kTogether);
+                    warp.storeRaw(
+                        h.termValues, row, column, // weights are 1 at most
+                        warp.halves(t.scale(values, weight), h.termType));
+                  });
+                });
   t.barrier();
 }
 
@@ -148,10 +146,6 @@ void MmaFold::storeUpdate(const TokenUpdate &update) {
 
 //===--- tiles of codes
 //----------------------------------------------------===//
-
-Value MmaFold::ownValueTile(int i) {
-  return t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), t.index(i));
-}
 
 Value MmaFold::keyTile(Value chunk, int n) {
   return t.add(t.mul(chunk, t.index(warp.tilesPerChunk)), t.index(n));
@@ -186,7 +180,7 @@ SmallVector<Value> MmaFold::overOwnTiles(ArrayRef<Value> initial,
       [&](Value c) {
         SmallVector<Value> chunks;
         for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-          chunks.push_back(warp.loadChunk(h.codes, ownValueTile(i), c));
+          chunks.push_back(warp.loadChunk(h.codes, warp.ownValueTile(i), c));
         return chunks;
       },
       body);

@@ -62,7 +62,6 @@ private:
   PowerOfTwo power(VectorAxis axis);
 
   //===--- tiles of codes -------------------------------------------------===//
-  mlir::Value ownValueTile(int i);
   mlir::Value keyTile(mlir::Value chunk, int n);
   /// Chunks of key tiles are dealt out to the warps in rounds; warps without
   /// one repeat the last.

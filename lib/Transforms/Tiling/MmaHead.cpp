@@ -75,8 +75,7 @@ void MmaHead::load() {
   else if (use.vectors > 0 && chunks <= kMaxChunksInFlight)
     for (int c = 0; c < warp.chunks; ++c)
       for (int i = 0; i < warp.valueTilesPerWarp; ++i) {
-        Value tile = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
-                           t.index(i));
+        Value tile = warp.ownValueTile(i);
         now.codes.push_back(warp.loadChunk(codes, tile, t.index(c)));
       }
   if (!layout.keyScale.empty())
@@ -99,8 +98,7 @@ void MmaHead::stageCodes() {
   Value whole = arith::ConstantIntOp::create(t.b, 1, 1);
   for (int i = 0; i < warp.valueTilesPerWarp; ++i)
     for (int c = 0; c < warp.chunks; ++c) {
-      Value tile = t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)),
-                         t.index(i));
+      Value tile = warp.ownValueTile(i);
       Value at = warp.chunkPlace(tile, t.index(c));
       for (int64_t part = 0; part < perChunk; part += perCopy) {
         const Value place[] = {t.index(0), t.add(at, t.index(part))};
@@ -121,18 +119,15 @@ void MmaHead::copyCompensators() {
 /// Rows first .. end - 1 of both panels.
 void MmaHead::zeroRows(int first, int end) {
   for (const View *panel : {&termKeys, &termValues}) {
-    const int64_t perRow =
-        (panel == &termKeys ? layout.paddedKey : layout.paddedValue) /
-        kHalvesPerCopy;
-    warp.forElements((end - first) * perRow, [&](Value part, Value inside) {
-      Value row = arith::DivUIOp::create(t.b, part, t.index(perRow));
-      Value column = t.mul(arith::RemUIOp::create(t.b, part, t.index(perRow)),
-                           t.index(kHalvesPerCopy));
-      t.ifTrue(inside, [&] {
-        t.store(*panel, t.add(row, t.index(first)), column,
-                t.zeros(t.vectorOf(int64_t(kHalvesPerCopy))));
-      });
-    });
+    const int64_t width =
+        panel == &termKeys ? layout.paddedKey : layout.paddedValue;
+    warp.forParts(end - first, width, kHalvesPerCopy,
+                  [&](Value row, Value column, Value inside) {
+                    t.ifTrue(inside, [&] {
+                      t.store(*panel, t.add(row, t.index(first)), column,
+                              t.zeros(t.vectorOf(int64_t(kHalvesPerCopy))));
+                    });
+                  });
   }
 }
 
@@ -150,21 +145,18 @@ void MmaHead::copyRecords(Value validRecords) {
 
 void MmaHead::copyRows(const View &panel, int firstRow, const View &source,
                        int rows, Value valid) {
-  const int64_t width = source.width;
   const int64_t perCopy = kHalvesPerCopy * 2 / elementBytes(source.type);
-  const int64_t perRow = width / perCopy;
-  warp.forElements(rows * perRow, [&](Value copy, Value inside) {
-    Value row = arith::DivUIOp::create(t.b, copy, t.index(perRow));
-    Value column = t.mul(arith::RemUIOp::create(t.b, copy, t.index(perRow)),
-                         t.index(perCopy));
-    Value whole = valid ? warp.less(row, valid)
-                        : arith::ConstantIntOp::create(t.b, 1, 1).getResult();
-    t.ifTrue(inside, [&] {
-      CopyAsyncOp::create(
-          t.b, source.memref, ValueRange{row, column}, panel.memref,
-          ValueRange{t.add(row, t.index(firstRow)), column}, whole);
-    });
-  });
+  warp.forParts(
+      rows, source.width, perCopy, [&](Value row, Value column, Value inside) {
+        Value whole = valid
+                          ? warp.less(row, valid)
+                          : arith::ConstantIntOp::create(t.b, 1, 1).getResult();
+        t.ifTrue(inside, [&] {
+          CopyAsyncOp::create(
+              t.b, source.memref, ValueRange{row, column}, panel.memref,
+              ValueRange{t.add(row, t.index(firstRow)), column}, whole);
+        });
+      });
 }
 
 //===--- decays of the terms ----------------------------------------------===//
@@ -386,7 +378,7 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   auto load = [&](Value c) {
     SmallVector<Value> chunks;
     for (int i = 0; i < tiles; ++i) {
-      Value tile = t.add(t.mul(t.valueLane, t.index(tiles)), t.index(i));
+      Value tile = warp.ownValueTile(i);
       chunks.push_back(warp.loadChunk(staged.memref ? staged : codes, tile, c));
     }
     return chunks;
@@ -460,8 +452,7 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   if (hasTerms())
     scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts);
   for (auto [i, product] : llvm::enumerate(codesProduct(folded, count))) {
-    Value first =
-        t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), t.index(i));
+    Value first = warp.ownValueTile(i);
     first = t.mul(first, t.index(kTile));
     warp.storeColumns(sums, 0, count, first, product);
     if (hasTerms())

@@ -223,8 +223,6 @@ View WarpTile::codeBytes(Value pool, Value head) {
 }
 
 Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
-  const int64_t bits = elementBits(layout.codes.type);
-  const int64_t width = bits == 16 ? kCodesPerTile : bits;
   Value inChunk = t.index(0), chunk = keyTile;
   if (tilesPerChunk > 1) {
     Value count = t.index(tilesPerChunk);
@@ -234,18 +232,22 @@ Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
   Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
   Value lane = t.add(t.mul(row, t.index(32)), t.keyLane);
   Value at = t.mul(t.add(t.mul(lane, t.index(tilesPerChunk)), inChunk),
-                   t.index(width));
+                   t.index(tileWidth()));
   return vector::LoadOp::create(
       b,
       VectorType::get(
-          {width}, cast<MemRefType>(codes.memref.getType()).getElementType()),
-      codes.memref, ValueRange{t.index(0), at}, false, llvm::MaybeAlign(bits));
+          {tileWidth()},
+          cast<MemRefType>(codes.memref.getType()).getElementType()),
+      codes.memref, ValueRange{t.index(0), at}, false,
+      llvm::MaybeAlign(elementBits(layout.codes.type)));
 }
 
-int64_t WarpTile::chunkWidth() const {
+int64_t WarpTile::tileWidth() const {
   const int64_t bits = elementBits(layout.codes.type);
-  return (bits == 16 ? kCodesPerTile : bits) * tilesPerChunk;
+  return bits == 16 ? kCodesPerTile : bits;
 }
+
+int64_t WarpTile::chunkWidth() const { return tileWidth() * tilesPerChunk; }
 
 Value WarpTile::chunkPlace(Value valueTile, Value chunk) {
   Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
@@ -292,7 +294,7 @@ double WarpTile::codeBias() const {
 
 Value WarpTile::codesMma(Value chunk, int n, bool transpose, Value right,
                          Value sum) {
-  Value tile = tileOf(chunk, n, /*biased=*/true);
+  Value tile = tileOf(chunk, n);
   return mma(transpose ? transposed(tile) : tile, right, sum);
 }
 
@@ -306,18 +308,17 @@ Value WarpTile::biasMma(Value right, Value sum) {
   return mma(bias, right, sum);
 }
 
-Value WarpTile::tileOf(Value chunk, int n, bool biased) {
-  const int64_t bits = elementBits(layout.codes.type);
-  const int64_t width = bits == 16 ? kCodesPerTile : bits;
-  return unpack(tilesPerChunk == 1 ? chunk : slice(chunk, n * width, width),
-                biased);
+Value WarpTile::tileOf(Value chunk, int n) {
+  const int64_t width = tileWidth();
+  return unpack(tilesPerChunk == 1 ? chunk : slice(chunk, n * width, width));
 }
 
-Value WarpTile::unpack(Value tile, bool biased) {
+Value WarpTile::unpack(Value tile) {
   if (elementBits(layout.codes.type) == 16)
     return tile;
   return UnpackCodesOp::create(
-      b, VectorType::get({kCodesPerTile}, b.getF16Type()), tile, biased);
+      b, VectorType::get({kCodesPerTile}, b.getF16Type()), tile,
+      /*biased=*/true);
 }
 
 Value WarpTile::transposed(Value tile) {
@@ -327,6 +328,21 @@ Value WarpTile::transposed(Value tile) {
     quarters.push_back(TransposeOp::create(b, part.getType(), part));
   }
   return join(join(quarters[0], quarters[2]), join(quarters[1], quarters[3]));
+}
+
+Value WarpTile::ownValueTile(int i) {
+  return t.add(t.mul(t.valueLane, t.index(valueTilesPerWarp)), t.index(i));
+}
+
+void WarpTile::forParts(int64_t rows, int64_t width, int64_t together,
+                        PartBody body) {
+  const int64_t perRow = width / together;
+  forElements(rows * perRow, [&](Value part, Value inside) {
+    Value row = arith::DivUIOp::create(b, part, t.index(perRow));
+    Value column = t.mul(arith::RemUIOp::create(b, part, t.index(perRow)),
+                         t.index(together));
+    body(row, column, inside);
+  });
 }
 
 void WarpTile::forElements(int64_t count, ElementBody body) {

@@ -113,7 +113,10 @@ public:
   //===--- codes in fragment order ----------------------------------------===//
   /// Tiles along the key axis that one load brings, and such loads per row.
   int tilesPerChunk, chunks;
-  /// Elements of a lane's chunk, and the first of them.
+  /// The i-th value tile of the warp.
+  mlir::Value ownValueTile(int i);
+  /// Elements of a lane's part of a tile and of a chunk, and the chunk's first.
+  int64_t tileWidth() const;
   int64_t chunkWidth() const;
   mlir::Value chunkPlace(mlir::Value valueTile, mlir::Value chunk);
   /// What this lane holds of tiles (value tile, key tiles of chunk).
@@ -125,10 +128,10 @@ public:
   /// Tiles of f32, or of f16 that are multiplied by `scale` on the way.
   void storeChunk(const View &codes, mlir::Value valueTile, mlir::Value chunk,
                   llvm::ArrayRef<mlir::Value> tiles, mlir::Value scale = {});
-  /// Eight codes of the chunk's n-th tile as f16 or bf16; `biased` integers are
+  /// Eight codes of the chunk's n-th tile as f16 or bf16; integers are biased,
   /// codeBias() more, which saves instructions.
-  mlir::Value tileOf(mlir::Value chunk, int n, bool biased = false);
-  mlir::Value unpack(mlir::Value tile, bool biased = false);
+  mlir::Value tileOf(mlir::Value chunk, int n);
+  mlir::Value unpack(mlir::Value tile);
   double codeBias() const;
   /// sum + the chunk's n-th tile, or its transpose, biased, times `right`; and
   /// what takes the bias off such a product.
@@ -146,6 +149,10 @@ public:
   using ElementBody =
       llvm::function_ref<void(mlir::Value element, mlir::Value inside)>;
   void forElements(int64_t count, ElementBody body);
+  /// The same for runs of `together` elements of rows of `width`.
+  using PartBody = llvm::function_ref<void(mlir::Value row, mlir::Value column,
+                                           mlir::Value inside)>;
+  void forParts(int64_t rows, int64_t width, int64_t together, PartBody body);
   /// Sum or maximum of `value`, a vector, over all threads; `partial` holds one
   /// row per warp.
   mlir::Value blockReduce(ReduceKind kind, mlir::Value value,
