@@ -46,6 +46,14 @@ if(COMPILER)
   if(OUTPUT MATCHES "PATH|LLVM|MLIR")
     message(FATAL_ERROR "the tool or libdecant looks for libraries: ${OUTPUT}")
   endif()
+  # The example is built as a user would, but faster.
+  run(${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/bytelm -G ${GENERATOR}
+    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${_prefix}
+    -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DBYTELM_NATIVE=OFF)
+  run(${CMAKE_COMMAND} --build ${WORK}/bytelm)
+  run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/bytelm --output-on-failure
+    --no-tests=error)
+
   # decant-opt is MLIR's and finds MLIR's libraries at home.
   run(${_prefix}/bin/decant-opt --version)
   file(GLOB _presets ${_prefix}/share/decant/presets/models/*.json
