@@ -98,6 +98,29 @@ int mmaKeysPerLane(const SlotLayout &layout) {
   return keys;
 }
 
+/// Compensators whose Gram matrix takes no more registers than other work.
+constexpr int kFew = 4;
+
+/// What the step takes of shared memory, to within a KiB: panels of terms and
+/// of their decays, and beside them what a read works on or, in the same
+/// place, a fold.
+int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
+  constexpr int kPad = 16, kTerms = 8, kHalf = 2, kOfDriver = 1024;
+  const int keys = layout.paddedKey, dims = keys + layout.paddedValue;
+  const int terms =
+      layout.window * layout.record.writes + 2 * layout.compensators;
+  int panels = (terms + kTerms - 1) / kTerms * kTerms * (dims + kPad) * kHalf;
+  if (layout.record.keyDecay == DecayShape::Vector)
+    panels += int(layout.recordKeyDecay.bytes() + layout.totalKeyDecay.bytes());
+  // Operands as two parts and results of two vectors; scores of all warps.
+  int read = 16 * dims + 1024;
+  if (schedule.fetch == CodeFetch::Shared)
+    read += int(layout.codes.bytes());
+  // Residuals that wait for their scale, diagonals of scales, four lines.
+  const int fold = keys / 32 * schedule.threads() * 16 + 48 * keys + 8 * dims;
+  return panels + std::max(read, fold) + kOfDriver;
+}
+
 /// Many blocks keep many loads in flight; a thread needs registers for the
 /// codes that it has in flight itself and for what folds and decays take.
 int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
@@ -112,8 +135,8 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
     registers += (staged ? 3 : 2) * kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
     registers += 2 * kMore;
-  if (layout.compensators > 4) // their Gram matrix
-    registers += 2 * kMore;
+  if (layout.compensators > kFew) // their Gram matrix
+    registers = std::max(registers, kBase + 4 * kMore);
   // Measured for 128 x 128. Whatever is uneven takes more, and registers go to
   // warps in steps.
   constexpr int kUsual = 128, kManyWarps = 8;
@@ -124,23 +147,16 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
     registers += 2 * kMore;
   if (!isPowerOfTwo(warps) || warps >= kManyWarps)
     registers += 2 * kMore;
-  if (layout.compensators > 4 && warps == 1)
+  if (layout.compensators > kFew && warps == 1)
     registers += 4 * kMore;
   // Counted to the last register where kernels were timed; elsewhere the
   // assembler needs a few more.
   constexpr int kTimedMajor = 9;
   if (target.computeMajor != kTimedMajor)
     registers += layout.window == 1 ? 4 * kMore : kMore;
-  // Panels of a fold, and about as much as it works on beside them: more blocks
-  // than these fit would bind registers for nothing.
-  constexpr int kWorkBytes = 10 * 1024, kPanelPad = 8, kHalf = 2, kTerms = 16;
-  const int terms = (layout.window * layout.record.writes +
-                     2 * layout.compensators + kTerms - 1) /
-                    kTerms * kTerms;
-  const int shared =
-      (layout.paddedKey + layout.paddedValue) * (terms + kPanelPad) * kHalf +
-      kWorkBytes + (staged ? int(layout.codes.bytes()) : 0);
-  const int fit = std::max(1, target.maxSharedBytes / shared);
+  // More blocks than their memory fits would bind registers for nothing.
+  const int fit =
+      std::max(1, target.maxSharedBytes / mmaSharedBytes(schedule, layout));
   return std::clamp(kRegistersOfSm /
                         (schedule.threads() * std::max(registers, kLeast)),
                     1, fit);
@@ -471,9 +487,12 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
       continue;
     schedule.valuesPerLane = values;
     schedule.valueLanes = layout.paddedValue / values;
-    // Decays that are vectors take the registers that codes would wait in.
+    // Decays that are vectors take the registers that codes would wait in; many
+    // compensators leave memory for codes, since few blocks fit.
     schedule.fetch = CodeFetch::Shared;
-    if (layout.record.keyDecay != DecayShape::Vector || layout.window == 1 ||
+    const bool needsRegisters = layout.record.keyDecay == DecayShape::Vector ||
+                                layout.compensators > kFew;
+    if (!needsRegisters || layout.window == 1 ||
         !isInteger(layout.codes.type) ||
         target.maxSharedBytes < kHopperShared ||
         !check(schedule, layout, target).ok())

@@ -9,8 +9,9 @@
 //
 // A tile of the residual is three products on one accumulator: the codes with
 // a diagonal matrix of row scales, as high part and rest; then, times the
-// column scale, the terms. Codes keep the bias of their f16 form, which the
-// accumulator's start takes off.
+// column scale, the terms. The bias of codes is taken off element by element:
+// the pipe of shared memory, which would bring a product's start, is what a
+// fold waits for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +49,6 @@ void MmaFold::spreadRowScale() {
   Arena &arena = h.arena;
   const int width = kTile + 8; // rows in different banks
   diagonal = arena.take(warp.halfType(), layout.paddedKey, width);
-  bias = arena.take(ElementType::F32, layout.paddedKey / 2, 4);
   const VectorType eight = t.vectorOf(int64_t(8));
   warp.forElements(layout.paddedKey * kTile / 8, [&](Value part, Value inside) {
     t.ifTrue(inside, [&] {
@@ -64,8 +64,6 @@ void MmaFold::spreadRowScale() {
   warp.forElements(layout.paddedKey, [&](Value key, Value inside) {
     Value scale = t.mul(t.loadScalar(rowScale, t.index(0), key), toRange);
     const auto parts = warp.split(scale, warp.halfType());
-    Value both = t.add(t.widen(parts.first), t.widen(parts.second));
-    Value bits = t.mul(both, t.f32(-warp.codeBias()));
     Value column = arith::RemUIOp::create(t.b, key, t.index(kTile));
     Value first = t.add(arith::SubIOp::create(t.b, key, column),
                         arith::RemUIOp::create(t.b, key, t.index(8)));
@@ -74,11 +72,6 @@ void MmaFold::spreadRowScale() {
                               ValueRange{first, column});
       memref::StoreOp::create(t.b, parts.second, diagonal.memref,
                               ValueRange{t.add(first, t.index(8)), column});
-      // For two values each.
-      Value pair = arith::DivUIOp::create(t.b, key, t.index(2));
-      Value at = arith::RemUIOp::create(t.b, key, t.index(2));
-      t.storeScalar(bias, pair, at, bits);
-      t.storeScalar(bias, pair, t.add(at, t.index(2)), bits);
     });
   });
   Value fromRange = t.mul(keys.factor, t.f32(1 / kDiagonalRange));
@@ -125,7 +118,6 @@ MmaFold::KeySide MmaFold::keySide(Value tile) {
     for (int part = 0; part < 2; ++part)
       side.scale[half][part] = warp.slice(scales, 4 * half + 2 * part, 2);
     Value at = t.add(t.add(first, t.index(8 * half)), warp.pair);
-    side.firstKey[half] = at;
     if (hasInverse[int(VectorAxis::Key)])
       side.inverse[half] = twice(t, warp.raw(keyInverse, t.index(0), at, 2));
   }
@@ -136,13 +128,7 @@ MmaFold::KeySide MmaFold::keySide(Value tile) {
 /// by two neighbouring keys.
 Value MmaFold::residual(Value codes, int half, const ValueSide &values,
                         const KeySide &keys) {
-  // Not a part of KeySide: it would take registers.
-  Value sum = warp.codeBias() == 0
-                  ? warp.zeroSum()
-                  : warp.raw(bias,
-                             arith::DivUIOp::create(t.b, keys.firstKey[half],
-                                                    t.index(2)),
-                             t.index(0), 4);
+  Value sum = warp.zeroSum();
   for (Value scale : keys.scale[half])
     sum = warp.mma(warp.slice(codes, 4 * half, 4), scale, sum);
   sum = t.mul(sum, values.scale);
@@ -212,7 +198,7 @@ void MmaFold::keyStatistics(ReduceKind kind, const View &out) {
                {t.zeros(two), t.zeros(two)},
                [&](Value packed, Value tile, ValueRange carried) {
                  const ValueSide values = valueSide(tile);
-                 Value codes = warp.unpack(packed);
+                 Value codes = warp.unpack(packed, /*biased=*/false);
                  SmallVector<Value> next(carried);
                  for (int half = 0; half < 2; ++half) {
                    Value x = math::AbsFOp::create(
@@ -256,7 +242,7 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
         for (int n = 0; n < warp.tilesPerChunk; ++n) {
           const KeySide keys = keySide(keyTile(c, n));
           for (auto [i, values] : llvm::enumerate(sides)) {
-            Value codes = warp.tileOf(chunks[i], n);
+            Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
             for (int half = 0; half < 2; ++half)
               next[i] = combine(
                   t, kind, next[i],
@@ -294,7 +280,7 @@ void MmaFold::encode() {
         for (int n = 0; n < warp.tilesPerChunk; ++n) {
           const KeySide keys = keySide(keyTile(c, n));
           for (auto [i, values] : llvm::enumerate(sides)) {
-            Value codes = warp.tileOf(chunks[i], n);
+            Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
             Value x = warp.join(residual(codes, 0, values, keys),
                                 residual(codes, 1, values, keys));
             tiles[i].push_back(
@@ -373,7 +359,7 @@ void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
     Value next = c + 1 < warp.chunks ? load(c + 1) : Value();
     for (int n = 0; n < warp.tilesPerChunk; ++n) {
       const KeySide keys = keySide(keyTile(t.index(c), n));
-      Value codes = warp.tileOf(chunk, n);
+      Value codes = warp.tileOf(chunk, n, /*biased=*/false);
       Value halves[2];
       for (int half = 0; half < 2; ++half) {
         Value x =

@@ -86,8 +86,12 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
     });
   });
   t.barrier();
-  const MmaHead::Scores scores = h.scoreTerms(termsOf(axis), dim / kTile, plain,
-                                              count, MmaHead::Columns::Plain);
+  SmallVector<Value> ofKeys;
+  const MmaHead::Scores scores = h.scoreTerms(
+      termsOf(axis), dim / kTile, plain, count, MmaHead::Columns::Plain, [&] {
+        if (axis == VectorAxis::Key)
+          ofKeys = overKeys(folded, count);
+      });
   const VectorAxis onto = other(axis);
   /// A lane has columns 2t and 2t + 1 of elements g and g + 8.
   auto store = [&](Value element, Value product) {
@@ -113,7 +117,7 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
     });
   };
   if (axis == VectorAxis::Key)
-    for (auto [i, product] : llvm::enumerate(overKeys(folded, count)))
+    for (auto [i, product] : llvm::enumerate(ofKeys))
       store(t.mul(warp.ownValueTile(i), t.index(kTile)), product);
   else
     t.loop(t.index(0), t.index(chunkRounds()), 1, {},

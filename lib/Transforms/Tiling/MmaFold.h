@@ -114,7 +114,6 @@ private:
   struct KeySide {
     llvm::SmallVector<mlir::Value> terms[2];
     mlir::Value scale[2][2]; // diagonals: high part and rest
-    mlir::Value firstKey[2]; // of the lane's two
     mlir::Value inverse[2];  // of (2t, 2t + 1, 2t, 2t + 1)
   };
   void spreadRowScale();
@@ -140,7 +139,7 @@ private:
   const SlotLayout &layout;
   const int rank, firstNew; // row of the first new compensator
   View rowScale, columnScale, keyInverse, valueInverse;
-  View diagonal, bias;
+  View diagonal;
   mlir::Value largestFitted; // of the thread's scales that were fitted last
   View largest;              // scale along each axis
   bool hasInverse[2] = {false, false};

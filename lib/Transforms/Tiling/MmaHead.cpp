@@ -274,43 +274,114 @@ void MmaHead::weighTerms(Value keyDecay, Value fill) {
 
 //===--- the read ---------------------------------------------------------===//
 
+/// Whether each warp takes a share of the elements that a score sums over.
+bool MmaHead::sharesScores(int dimTiles) const {
+  return warp.warps > 1 && dimTiles % warp.warps == 0;
+}
+
+/// The warp's share of the products of terms and columns: per eight terms, what
+/// a lane has of one of them, one column (Parts: high part and rest together)
+/// or two.
+SmallVector<Value> MmaHead::termProducts(const View &terms, int dimTiles,
+                                         const View &columns, int count,
+                                         Columns kind, const Scores &rows) {
+  const bool parts = kind == Columns::Parts;
+  const int rowTiles = llvm::divideCeil(rows.endRow - rows.firstRow, kTile);
+  const int share = sharesScores(dimTiles) ? dimTiles / warp.warps : dimTiles;
+  Value first = t.index(0);
+  if (share < dimTiles)
+    first = t.mul(t.valueLane, t.index(share * kTile));
+  SmallVector<Value> sums(rowTiles, warp.zeroSum());
+  for (int k = 0; k < share; k += 2) {
+    Value at = t.add(first, t.index(k * kTile));
+    const SmallVector<Value> right = warp.rightOfFirst(
+        columns, parts ? 2 * count : count, at, std::min(2, share - k));
+    for (auto [n, operand] : llvm::enumerate(right))
+      for (int i = 0; i < rowTiles; ++i) {
+        Value row = t.index(rows.firstRow + i * kTile);
+        Value element = t.add(at, t.index(int64_t(n) * kTile));
+        sums[i] =
+            warp.mma(warp.left(terms, allRows, row, element), operand, sums[i]);
+      }
+  }
+  SmallVector<Value> products;
+  for (auto [i, sum] : llvm::enumerate(sums))
+    for (int half = 0; half < 2; ++half) {
+      if (rows.firstRow + int(i) * kTile + 8 * half >= rows.endRow)
+        break;
+      Value product = warp.slice(sum, 2 * half, 2);
+      if (parts)
+        product = t.add(t.element(product, 0), t.element(product, 1));
+      products.push_back(product);
+    }
+  return products;
+}
+
+/// Sums of what the warps have, in the order of the warps. `columns` of the
+/// products are of use; lanes of the others get the last one's.
+SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
+                                         bool parts,
+                                         llvm::function_ref<void()> meanwhile) {
+  const int perTerm = 8 * columns;
+  const View partial = arena.take(ElementType::F32, warp.warps,
+                                  int64_t(products.size()) * perTerm);
+  const int64_t width = parts ? 1 : 2;
+  Value column =
+      parts ? arith::DivUIOp::create(t.b, warp.pair, t.index(2)) : warp.pair;
+  Value own =
+      columns < 4 * width ? warp.less(column, t.index(columns)) : Value();
+  Value at = t.add(t.mul(warp.group, t.index(columns)), column);
+  t.ifTrue(own, [&] {
+    for (auto [i, product] : llvm::enumerate(products)) {
+      Value place = t.add(at, t.index(int64_t(i) * perTerm));
+      if (parts)
+        t.storeScalar(partial, t.valueLane, place, product);
+      else
+        warp.storeRaw(partial, t.valueLane, place, product);
+    }
+  });
+  meanwhile();
+  t.barrier();
+  if (own)
+    column = arith::MinUIOp::create(t.b, column, t.index(columns - width));
+  at = t.add(t.mul(warp.group, t.index(columns)), column);
+  SmallVector<Value> sums;
+  for (size_t i = 0; i < products.size(); ++i) {
+    Value place = t.add(at, t.index(int64_t(i) * perTerm)), sum;
+    for (int w = 0; w < warp.warps; ++w) {
+      Value part = parts ? t.loadScalar(partial, t.index(w), place)
+                         : warp.raw(partial, t.index(w), place, width);
+      sum = sum ? t.add(sum, part) : part;
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 MmaHead::Scores MmaHead::scoreTerms(const View &terms, int dimTiles,
                                     const View &columns, int count,
-                                    Columns kind) {
+                                    Columns kind,
+                                    llvm::function_ref<void()> meanwhile) {
   Scores result;
   result.firstRow = kind == Columns::Parts ? firstRead : 0;
   result.endRow = kind == Columns::Parts ? readEnd : roundUp(readRows, 8);
-  // Every warp forms all scores: they stay in its registers.
   const bool parts = kind == Columns::Parts;
-  SmallVector<Value> scores;
-  const int rowTiles = llvm::divideCeil(result.endRow - result.firstRow, kTile);
-  SmallVector<Value> sums(rowTiles, warp.zeroSum());
-  for (int k = 0; k < dimTiles; k += 2) {
-    const SmallVector<Value> right =
-        warp.rightOfFirst(columns, parts ? 2 * count : count,
-                          t.index(k * kTile), std::min(2, dimTiles - k));
-    for (auto [n, operand] : llvm::enumerate(right))
-      for (int i = 0; i < rowTiles; ++i) {
-        Value row = t.index(result.firstRow + i * kTile);
-        sums[i] =
-            warp.mma(warp.left(terms, allRows, row, t.index((k + n) * kTile)),
-                     operand, sums[i]);
-      }
+  SmallVector<Value> scores =
+      termProducts(terms, dimTiles, columns, count, kind, result);
+  if (sharesScores(dimTiles)) {
+    scores = sumOverWarps(scores, parts ? count : roundUp(count, 2), parts,
+                          meanwhile);
+  } else {
+    meanwhile();
   }
   Value largest;
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    const int row = result.firstRow + i * kTile;
-    // A lane has two columns, or the parts of one, for two terms.
-    for (int half = 0; half < 2 && row + 8 * half < result.endRow; ++half) {
-      Value term = t.add(warp.group, t.index(row + 8 * half));
-      Value score = warp.slice(sum, 2 * half, 2);
-      if (parts)
-        score = t.mul(t.add(t.element(score, 0), t.element(score, 1)),
-                      t.loadScalar(weights, t.index(0), term));
-      Value size = math::AbsFOp::create(t.b, score);
-      largest = largest ? arith::MaxNumFOp::create(t.b, largest, size) : size;
-      scores.push_back(score);
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    if (parts) {
+      Value term = t.add(warp.group, t.index(result.firstRow + 8 * int(i)));
+      score = t.mul(score, t.loadScalar(weights, t.index(0), term));
     }
+    Value size = math::AbsFOp::create(t.b, score);
+    largest = largest ? arith::MaxNumFOp::create(t.b, largest, size) : size;
   }
   largest = warp.reduceLanes(ReduceKind::Max, largest, 4, 32);
   Value inverse;
@@ -363,17 +434,14 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
 
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
-  // A bias is taken off at once, while the sum is small.
   auto addChunks = [&](ArrayRef<Value> chunks, Value c,
                        SmallVector<Value> &sums) {
     const SmallVector<Value> right = warp.rightOfFirst(
         columns, 2 * count, t.mul(c, t.index(warp.tilesPerChunk * kTile)),
         warp.tilesPerChunk);
     for (auto [chunk, sum] : llvm::zip(chunks, sums))
-      for (int n = 0; n < warp.tilesPerChunk; ++n) {
-        sum = warp.codesMma(chunk, n, /*transpose=*/false, right[n], sum);
-        sum = warp.biasMma(right[n], sum);
-      }
+      for (int n = 0; n < warp.tilesPerChunk; ++n)
+        sum = warp.mma(warp.tileOf(chunk, n, /*biased=*/false), right[n], sum);
   };
   auto load = [&](Value c) {
     SmallVector<Value> chunks;
@@ -449,9 +517,14 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   CopyWaitOp::create(t.b);
   t.barrier();
   Scores scores;
+  SmallVector<Value> products;
+  auto readCodes = [&] { products = codesProduct(folded, count); };
   if (hasTerms())
-    scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts);
-  for (auto [i, product] : llvm::enumerate(codesProduct(folded, count))) {
+    scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts,
+                        readCodes);
+  else
+    readCodes();
+  for (auto [i, product] : llvm::enumerate(products)) {
     Value first = warp.ownValueTile(i);
     first = t.mul(first, t.index(kTile));
     warp.storeColumns(sums, 0, count, first, product);

@@ -79,8 +79,18 @@ private:
   /// Columns as high part and rest, weighed, for a read; or as they are, for
   /// terms that are under their weights already.
   enum class Columns { Parts, Plain };
+  /// `meanwhile` builds work between what the warps do alone and the barrier
+  /// that brings it together.
   Scores scoreTerms(const View &terms, int dimTiles, const View &columns,
-                    int count, Columns kind);
+                    int count, Columns kind,
+                    llvm::function_ref<void()> meanwhile);
+  bool sharesScores(int dimTiles) const;
+  llvm::SmallVector<mlir::Value> termProducts(const View &terms, int dimTiles,
+                                              const View &columns, int count,
+                                              Columns kind, const Scores &rows);
+  llvm::SmallVector<mlir::Value>
+  sumOverWarps(llvm::ArrayRef<mlir::Value> products, int columns, bool parts,
+               llvm::function_ref<void()> meanwhile);
   /// sum_t scores[t, c] terms[t, element] of 16 elements.
   mlir::Value sumTerms(const Scores &scores, const View &terms,
                        mlir::Value firstElement);

@@ -294,7 +294,7 @@ double WarpTile::codeBias() const {
 
 Value WarpTile::codesMma(Value chunk, int n, bool transpose, Value right,
                          Value sum) {
-  Value tile = tileOf(chunk, n);
+  Value tile = tileOf(chunk, n, /*biased=*/true);
   return mma(transpose ? transposed(tile) : tile, right, sum);
 }
 
@@ -308,17 +308,17 @@ Value WarpTile::biasMma(Value right, Value sum) {
   return mma(bias, right, sum);
 }
 
-Value WarpTile::tileOf(Value chunk, int n) {
+Value WarpTile::tileOf(Value chunk, int n, bool biased) {
   const int64_t width = tileWidth();
-  return unpack(tilesPerChunk == 1 ? chunk : slice(chunk, n * width, width));
+  return unpack(tilesPerChunk == 1 ? chunk : slice(chunk, n * width, width),
+                biased);
 }
 
-Value WarpTile::unpack(Value tile) {
+Value WarpTile::unpack(Value tile, bool biased) {
   if (elementBits(layout.codes.type) == 16)
     return tile;
   return UnpackCodesOp::create(
-      b, VectorType::get({kCodesPerTile}, b.getF16Type()), tile,
-      /*biased=*/true);
+      b, VectorType::get({kCodesPerTile}, b.getF16Type()), tile, biased);
 }
 
 Value WarpTile::transposed(Value tile) {
