@@ -23,6 +23,8 @@ struct KnownName {
 constexpr KnownName kKnownNames[] = {
     {"state", Known::State, ArgKind::Pointer},
     {"slots", Known::Slots, ArgKind::Pointer},
+    {"cu_seqlens", Known::CuSeqlens, ArgKind::Pointer},
+    {"accepted", Known::Accepted, ArgKind::Pointer},
     {"qkv", Known::Qkv, ArgKind::Pointer},
     {"q", Known::Q, ArgKind::Pointer},
     {"k", Known::K, ArgKind::Pointer},
@@ -162,6 +164,8 @@ Status ArgTable::gather(const CallValues &values, ArgValue *args) const {
         "argument \"rows\" is {}; 0 to {} are allowed, since the grid has {} "
         "blocks per row and at most {}",
         rows, maxRows(), kernel->blocksPerRow, kMaxGridBlocks));
+  // Beyond the counts, which only the device knows, no row is read.
+  const int64_t inputRows = rows * values.tokensPerStep;
   auto findExtra = [&](const KernelArg &tensor) -> RowTensor {
     for (int i = 0; i < values.extraCount; ++i)
       if (values.extra[i].name && tensor.name == values.extra[i].name)
@@ -179,15 +183,15 @@ Status ArgTable::gather(const CallValues &values, ArgValue *args) const {
         DECANT_TRY(gatherTensor(arg, values[binding.name].pointer, args[i]));
       break;
     case Source::RowStride:
-      DECANT_TRY(gatherStride(binding, values.stride[int(binding.name)], rows,
-                              args[i]));
+      DECANT_TRY(gatherStride(binding, values.stride[int(binding.name)],
+                              inputRows, args[i]));
       break;
     case Source::ExtraData:
       DECANT_TRY(gatherTensor(arg, findExtra(arg).data, args[i]));
       break;
     case Source::ExtraStride:
-      DECANT_TRY(gatherStride(binding, findExtra(*binding.tensor).stride, rows,
-                              args[i]));
+      DECANT_TRY(gatherStride(binding, findExtra(*binding.tensor).stride,
+                              inputRows, args[i]));
       break;
     }
   }

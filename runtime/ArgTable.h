@@ -24,6 +24,8 @@ enum class Known : int {
   // Pointers. Those from Qkv to Out are row tensors with a stride.
   State,
   Slots,
+  CuSeqlens,
+  Accepted,
   Qkv,
   Q,
   K,
@@ -53,6 +55,7 @@ struct CallValues {
   int64_t stride[kKnownCount] = {}; // of row tensors
   const NamedTensor *extra = nullptr;
   int extraCount = 0;
+  int tokensPerStep = 1; // most rows of row tensors per row of the batch
 
   ArgValue &operator[](Known name) { return value[int(name)]; }
   const ArgValue &operator[](Known name) const { return value[int(name)]; }

@@ -60,6 +60,7 @@ Status convert(const DecantStepCall *given, ExtraInputs &extra,
   result.extra = extra.data();
   result.extraCount = call.extra_count;
   result.stream = call.stream;
+  result.cuSeqlens = call.cu_seqlens;
   return {};
 }
 
@@ -161,6 +162,7 @@ DecantStatus decantProgramQuery(const DecantProgram *program,
     values.step_argument_count =
         int32_t(program->program->stepArguments().size());
     values.can_transfer = facts.canTransfer;
+    values.tokens_per_step = facts.tokensPerStep;
     return writeSized("info", values, info);
   });
 }
@@ -179,8 +181,10 @@ DecantStatus decantProgramGetArgument(const DecantProgram *program,
     DecantArgumentInfo values = {};
     values.name = arg.name.c_str();
     values.is_pointer = arg.kind == ArgKind::Pointer;
-    // Slot numbers are the one array of int32, which states never are.
-    values.type = arg.name == "slots" ? DECANT_INT32 : typeOf(arg.type);
+    // Slot numbers and offsets are arrays of int32, which states never are.
+    values.type = arg.name == "slots" || arg.name == "cu_seqlens"
+                      ? DECANT_INT32
+                      : typeOf(arg.type);
     values.writable = arg.writable;
     values.align = arg.align;
     values.row_width = arg.rowWidth;
@@ -209,6 +213,18 @@ DecantStatus decantProgramStep(const DecantProgram *program,
       return nullArgument("program");
     DECANT_TRY(convert(call, extra, converted));
     return program->program->step(converted);
+  });
+}
+
+DecantStatus decantProgramCommit(const DecantProgram *program,
+                                 const DecantCommitCall *given) {
+  return guarded([&]() -> Status {
+    DecantCommitCall call;
+    if (!program)
+      return nullArgument("program");
+    DECANT_TRY(readSized("call", given, call));
+    return program->program->commit(
+        {convert(call.pool), convert(call.rows), call.accepted, call.stream});
   });
 }
 
@@ -278,6 +294,16 @@ DecantStatus decantProgramCheckSlots(const DecantProgram *program,
     if (!program)
       return nullArgument("program");
     return program->program->checkSlots(slots, rows, slots_stride, slot_count);
+  });
+}
+
+DecantStatus decantProgramCheckTokens(const DecantProgram *program,
+                                      const int32_t *cu_seqlens,
+                                      const int32_t *accepted, int64_t rows) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return nullArgument("program");
+    return program->program->checkTokens(cu_seqlens, accepted, rows);
   });
 }
 

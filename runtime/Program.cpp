@@ -66,6 +66,7 @@ ProgramInfo describeProgram(const KernelImage &image) {
   info.valueDim = image.layout.valueDim;
   info.window = image.layout.window;
   info.compensators = image.layout.compensators;
+  info.tokensPerStep = image.layout.tokensPerStep;
   info.pad = image.pad;
   info.stateBytesPerHead = image.layout.stateBytesPerHead();
   info.bitsPerElement = image.layout.bitsPerElement();
@@ -177,6 +178,8 @@ Program::create(std::shared_ptr<Device> device, KernelImage decode,
     DECANT_TRY(makeTable(*program->decode, "commit", program->commitTable));
     facts.maxRows = std::min(facts.maxRows, program->commitTable->maxRows());
   }
+  if (facts.tokensPerStep > 1)
+    DECANT_TRY(makeTable(*program->decode, "accept", program->acceptTable));
   if (program->transfer) {
     const LoadedImage &image = *program->transfer;
     facts.canTransfer = true;
@@ -215,6 +218,8 @@ Status Program::gatherStep(const StepCall &call, ArgValue *stepArgs,
   values.setTensor(Known::Decay, call.decay.data, call.decay.stride);
   values.setTensor(Known::Beta, call.beta.data, call.beta.stride);
   values.setTensor(Known::Out, call.out, call.outStride);
+  values[Known::CuSeqlens].pointer = call.cuSeqlens;
+  values.tokensPerStep = facts.tokensPerStep;
   values[Known::ALog].pointer = call.aLog;
   values[Known::DtBias].pointer = call.dtBias;
   values.extra = call.extra;
@@ -223,7 +228,9 @@ Status Program::gatherStep(const StepCall &call, ArgValue *stepArgs,
   DECANT_TRY(stepTable->checkAllTaken(values));
   if (!commitTable)
     return {};
-  values[Known::MinFill].integer = facts.window;
+  // Of several tokens per step, those to come are more than the window has room
+  // for; one token has been there.
+  values[Known::MinFill].integer = facts.window + (facts.tokensPerStep > 1);
   return commitTable->gather(values, commitArgs);
 }
 
@@ -244,13 +251,38 @@ Status Program::step(const StepCall &call) const {
   if (call.rows.rows == 0)
     return {};
   Status status = gatherStep(call, stepArgs, commitArgs);
+  // Drafts are not folded, so room for them is made before.
+  const bool folds = commitTable && !facts.stepFolds;
+  const bool before = folds && facts.tokensPerStep > 1;
+  if (status.ok() && before)
+    status = commitTable->launch(call.rows.rows, commitArgs, call.stream);
   if (status.ok())
     status = stepTable->launch(call.rows.rows, stepArgs, call.stream);
-  if (status.ok() && commitTable && !facts.stepFolds)
+  if (status.ok() && folds && !before)
     status = commitTable->launch(call.rows.rows, commitArgs, call.stream);
   return status.ok()
              ? status
              : status.within(fmt::format("step of \"{}\"", facts.specName));
+}
+
+Status Program::commit(const CommitCall &call) const {
+  const std::string where = fmt::format("commit of \"{}\"", facts.specName);
+  if (!acceptTable)
+    return Status::invalid(
+        where +
+        ": tokens_per_step is 1, and a step of one token is part of the "
+        "sequence at once; 2 to 8 are allowed");
+  if (call.rows.rows == 0)
+    return {};
+  CallValues values;
+  ArgValue args[kMaxKernelArgs];
+  Status status = setRows(facts, call.pool, call.rows, values);
+  values[Known::Accepted].pointer = call.accepted;
+  if (status.ok())
+    status = acceptTable->gather(values, args);
+  if (status.ok())
+    status = acceptTable->launch(call.rows.rows, args, call.stream);
+  return status.ok() ? status : status.within(where);
 }
 
 Status Program::flush(const FlushCall &call) const {
@@ -260,6 +292,8 @@ Status Program::flush(const FlushCall &call) const {
   ArgValue args[kMaxKernelArgs];
   Status status = setRows(facts, call.pool, call.rows, values);
   values[Known::MinFill].integer = 1;
+  // No tokens are to come; the kernel reads two numbers and uses none.
+  values[Known::CuSeqlens].pointer = values[Known::State].pointer;
   if (status.ok() && commitTable)
     status = commitTable->gather(values, args);
   if (status.ok() && commitTable)

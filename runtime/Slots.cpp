@@ -130,6 +130,35 @@ Status Program::copy(const CopyCall &call) const {
   return {};
 }
 
+Status Program::checkTokens(const int32_t *cuSeqlens, const int32_t *accepted,
+                            int64_t rows) const {
+  const std::string where = fmt::format("tokens of \"{}\"", facts.specName);
+  if (facts.tokensPerStep == 1)
+    return Status::invalid(
+        where + ": tokens_per_step is 1, and a step takes no cu_seqlens");
+  if (rows < 0 || (rows > 0 && !cuSeqlens))
+    return Status::invalid(fmt::format(
+        "{}: rows is {}, cu_seqlens is {}; rows is 0 or more, and cu_seqlens "
+        "is not null",
+        where, rows, cuSeqlens ? "given" : "null"));
+  if (rows > 0 && cuSeqlens[0] < 0)
+    return Status::invalid(
+        fmt::format("{}: cu_seqlens[0] is {}; 0 or more", where, cuSeqlens[0]));
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t count = int64_t(cuSeqlens[row + 1]) - cuSeqlens[row];
+    if (count < 0 || count > facts.tokensPerStep)
+      return Status::invalid(fmt::format(
+          "{}: row {} has {} tokens (cu_seqlens {} to {}); 0 to {} are allowed",
+          where, row, count, cuSeqlens[row], cuSeqlens[row + 1],
+          facts.tokensPerStep));
+    if (accepted && (accepted[row] < 0 || accepted[row] > count))
+      return Status::invalid(fmt::format(
+          "{}: accepted[{}] is {}; 0 to {} are allowed, the tokens of the row",
+          where, row, accepted[row], count));
+  }
+  return {};
+}
+
 Status Program::checkSlots(const int32_t *slots, int64_t rows, int64_t stride,
                            int64_t slotCount) const {
   std::string where = fmt::format("slots of \"{}\"", facts.specName);

@@ -113,9 +113,11 @@ def Decant_WindowAttr : Decant_StructAttr<"Window", "window"> {
   let description = [{
     `length` tokens are kept as records before they are folded into the codes
     (1: every token is); a fold keeps `compensators` rank-1 terms beside them.
+    A step decodes up to `tokens` tokens of a row.
   }];
   let parameters = (ins "int64_t":$length, "int64_t":$compensators,
-                        "::mlir::Type":$records);
+                        "::mlir::Type":$records,
+                        DefaultValuedParameter<"int64_t", "1">:$tokens);
 }
 
 def Decant_ScaleAttr : Decant_Attr<"Scale", "scale"> {
@@ -158,6 +160,7 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
   let parameters = (ins "int64_t":$heads, "int64_t":$keyDim, "int64_t":$valueDim,
                         "int64_t":$paddedKey, "int64_t":$paddedValue,
                         "int64_t":$window, "int64_t":$compensators,
+                        DefaultValuedParameter<"int64_t", "1">:$tokens,
                         "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
                         EnumParameter<Decant_DecayKind>:$valueDecay,
                         DefaultValuedParameter<"int64_t", "0">:$carried,
@@ -217,13 +220,15 @@ def Decant_WindowType : Decant_Type<"Window", "window"> {
     total decay P of the window, and its records, each under the decay w_j since.
     A token adds `writes` records and one decay of the given shape per axis.
     `carried` key vectors lie beside the state: every token replaces them, and
-    no window keeps their past.
+    no window keeps their past. With `tokens` beyond 1, the last records may be
+    drafts of up to so many tokens, which are no part of S until they are accepted.
   }];
   let parameters = (ins "int64_t":$keyDim, "int64_t":$valueDim, "int64_t":$length,
                         "int64_t":$compensators, "::mlir::Type":$records,
                         "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
                         EnumParameter<Decant_DecayKind>:$valueDecay,
-                        DefaultValuedParameter<"int64_t", "0">:$carried);
+                        DefaultValuedParameter<"int64_t", "0">:$carried,
+                        DefaultValuedParameter<"int64_t", "1">:$tokens);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

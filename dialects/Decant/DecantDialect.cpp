@@ -179,9 +179,9 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
   return LayoutAttr::get(
       context, layout.valueHeads, layout.keyDim, layout.valueDim,
       layout.paddedKey, layout.paddedValue, layout.window, layout.compensators,
-      layout.record.writes, DecayKind(layout.record.keyDecay),
-      DecayKind(layout.record.valueDecay), layout.record.carried,
-      layout.headBytes, CodeOrderKind(layout.codeOrder),
+      layout.tokensPerStep, layout.record.writes,
+      DecayKind(layout.record.keyDecay), DecayKind(layout.record.valueDecay),
+      layout.record.carried, layout.headBytes, CodeOrderKind(layout.codeOrder),
       builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
 }
 
@@ -194,6 +194,7 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.paddedValue = attr.getPaddedValue();
   layout.window = attr.getWindow();
   layout.compensators = attr.getCompensators();
+  layout.tokensPerStep = attr.getTokens();
   layout.record = {int(attr.getWrites()), DecayShape(attr.getKeyDecay()),
                    DecayShape(attr.getValueDecay()), int(attr.getCarried())};
   for (auto scale : attr.getScales().getAsRange<ScaleAttr>())

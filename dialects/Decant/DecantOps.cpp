@@ -465,6 +465,14 @@ LogicalResult AppendOp::verify() {
   return verifyPairs(*this, getKeys(), getValues(), "append_c1");
 }
 
+LogicalResult AfterOp::verify() {
+  auto window = dyn_cast<WindowType>(getStored().getType());
+  if (window && window.getTokens() < 2)
+    return emitOpError("asks for drafts of ")
+           << window << "; its tokens must be 2 or more (after_c1)";
+  return success();
+}
+
 LogicalResult FoldOp::verify() {
   return verifyPairs(*this, getKeys(), getValues(), "fold_c1");
 }

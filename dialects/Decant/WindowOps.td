@@ -140,6 +140,53 @@ def Decant_AppendOp : Decant_Op<"append", [
   let hasVerifier = 1;
 }
 
+def Decant_AfterOp : Decant_Op<"after", [Pure, AllTypesMatch<["stored", "result"]>]> {
+  let summary = "a stored state after drafts of the same step";
+  let description = [{
+    What is read is the state after the first `drafts` drafts behind the window's
+    fill; what is appended or carried is draft number `drafts`. The fill, the total
+    decay and the carried vectors of accepted tokens stay as they are.
+
+    Constraints:
+    1. after_c1: a window holds drafts (`tokens` is beyond 1).
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none, tokens = 2>
+    !key = tensor<16xf32, #decant.axis<key>>
+    !value = tensor<16xf32, #decant.axis<value>>
+    decant.kernel @drafts(%w: !window, %token: index, %a: f32, %k: !key, %u: !value) {
+      %now = decant.after %w drafts %token : !window
+      decant.append %now key_decay(%a : f32) keys(%k : !key) values(%u : !value) : !window
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored, Index:$drafts);
+  let results = (outs Decant_Stored:$result);
+  let assemblyFormat = "$stored `drafts` $drafts attr-dict `:` type($stored)";
+  let hasVerifier = 1;
+}
+
+def Decant_AcceptOp : Decant_Op<"accept", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "drafts become tokens of the window";
+  let description = [{
+    The first `count` drafts are accepted (none when it is negative, all when there
+    are fewer), the others are forgotten.
+
+    ```mlir
+    !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+      records = f16, writes = 1, keyDecay = scalar, valueDecay = none, tokens = 2>
+    decant.kernel @accepts(%w: !window, %count: index) {
+      decant.accept %w, %count : !window
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Decant_Stored:$stored, Index:$count);
+  let assemblyFormat = "$stored `,` $count attr-dict `:` type($stored)";
+}
+
 def Decant_FoldOp : Decant_Op<"fold", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the whole state becomes a new checkpoint";
@@ -176,10 +223,11 @@ def Decant_FoldOp : Decant_Op<"fold", [
 }
 
 def Decant_MakeRoomOp : Decant_Op<"make_room", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "folds a full window, so that the next token has room";
+  let summary = "folds a window that has no room for the next tokens";
   let description = [{
-    Does nothing to a window that is not full. A schedule whose boundary is `apart`
-    leaves it out: there the caller folds full windows before the step.
+    That is a window that is full, or one with fewer than `tokens` places beyond its
+    fill; any other stays as it is. A schedule whose boundary is `apart` leaves it
+    out: there the caller folds such windows before the step.
 
     ```mlir
     !window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
@@ -190,8 +238,8 @@ def Decant_MakeRoomOp : Decant_Op<"make_room", [MemoryEffects<[MemRead, MemWrite
     }
     ```
   }];
-  let arguments = (ins Decant_Stored:$stored);
-  let assemblyFormat = "$stored attr-dict `:` type($stored)";
+  let arguments = (ins Decant_Stored:$stored, Optional<Index>:$tokens);
+  let assemblyFormat = "$stored (`for` $tokens^)? attr-dict `:` type($stored)";
 }
 
 def Decant_FillOp : Decant_Op<"fill", [MemoryEffects<[MemRead]>]> {

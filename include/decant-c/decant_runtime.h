@@ -26,9 +26,9 @@
 //           elements unless their name says bytes; 0 means packed. They are
 //           64-bit. Heads and dims of a row are contiguous.
 // Streams   is a CUstream (or cudaStream_t); null is the default stream. All
-//           work is asynchronous on it. Step, Flush, Pack, Unpack, Zero and
-//           Copy allocate no device memory, compile nothing and never wait, so
-//           they may be captured in a CUDA graph.
+//           work is asynchronous on it. Step, Commit, Flush, Pack, Unpack, Zero
+//           and Copy allocate no device memory, compile nothing and never wait,
+//           so they may be captured in a CUDA graph.
 // Threads   A handle may be used from several threads at once; closing one may
 //           not race with its use. decantLastError() is of the calling thread.
 //
@@ -162,7 +162,9 @@ typedef struct DecantProgramInfo {
   double bits_per_element;      /* the same, per element of K x V */
   int64_t max_rows;             /* of one call */
   int32_t step_argument_count;
-  int32_t can_transfer; /* pack and unpack were given */
+  int32_t can_transfer;    /* pack and unpack were given */
+  int32_t tokens_per_step; /* most of a row; beyond 1 a commit follows a step */
+  int32_t reserved;
 } DecantProgramInfo;
 
 typedef struct DecantArgumentInfo {
@@ -227,7 +229,13 @@ typedef struct DecantNamedTensor {
             that the rule marks {layer} is [HV], [HV, K] or [HV, V] in f32 for
             all rows, and so is decay where the rule says so
      out  [rows, HV V]
-   Give exactly what decantProgramGetArgument lists and leave the rest null. */
+   Give exactly what decantProgramGetArgument lists and leave the rest null.
+
+   A program with tokens_per_step T beyond 1 takes 0 to T tokens of each row,
+   packed: those of row i are rows cu_seqlens[i] .. cu_seqlens[i + 1] - 1 of the
+   inputs and of out, whose first dim is then the number of tokens, not of rows.
+   Beyond T tokens of a row nothing is read or written. Counts are read on the
+   device, so a captured step may be replayed with others. */
 typedef struct DecantStepCall {
   size_t struct_size;
   DecantSlotPool pool;
@@ -241,7 +249,17 @@ typedef struct DecantStepCall {
   int32_t extra_count;
   int32_t reserved;
   void *stream;
+  const int32_t *cu_seqlens; /* device, [rows + 1]; of tokens_per_step > 1 */
 } DecantStepCall;
+
+/* How many of the tokens of the last step each row keeps. */
+typedef struct DecantCommitCall {
+  size_t struct_size;
+  DecantSlotPool pool;
+  DecantSlotRows rows;
+  const int32_t *accepted; /* device, [rows] */
+  void *stream;
+} DecantCommitCall;
 
 typedef struct DecantFlushCall {
   size_t struct_size;
@@ -283,10 +301,19 @@ typedef struct DecantCopyCall {
 /* Why Step would refuse this call: host only, launches nothing. */
 DECANT_API DecantStatus decantProgramSupported(const DecantProgram *program,
                                                const DecantStepCall *call);
-/* Decodes one token per row; folds the windows that are full. */
+/* Decodes one token per row; folds the windows that are full.
+   With tokens_per_step beyond 1: decodes the tokens of each row one after the
+   other, behind those that were committed; folds a window before them when they
+   would not fit into it. They are drafts until a commit: a step that none
+   follows is as if it had not been, but for such a fold. */
 DECANT_API DecantStatus decantProgramStep(const DecantProgram *program,
                                           const DecantStepCall *call);
-/* Folds the windows of these rows, however full they are. */
+/* For tokens_per_step beyond 1, after each step: the first accepted[i] tokens
+   of row i become part of its sequence, the others are forgotten (negative is
+   0, and more than there were is all). A row without tokens takes any count. */
+DECANT_API DecantStatus decantProgramCommit(const DecantProgram *program,
+                                            const DecantCommitCall *call);
+/* Folds the windows of these rows, however full they are; drafts are gone. */
 DECANT_API DecantStatus decantProgramFlush(const DecantProgram *program,
                                            const DecantFlushCall *call);
 /* Dense states into slots; what the slots held is gone. */
@@ -308,6 +335,13 @@ DECANT_API DecantStatus decantProgramCheckSlots(const DecantProgram *program,
                                                 int64_t rows,
                                                 int64_t slots_stride,
                                                 int64_t slot_count);
+/* For debugging: host copies of a step's cu_seqlens and, or null, its commit's
+   accepted counts. Refuses offsets that go down, more than tokens_per_step
+   tokens of a row, and accepted counts that are negative or beyond those. */
+DECANT_API DecantStatus decantProgramCheckTokens(const DecantProgram *program,
+                                                 const int32_t *cu_seqlens,
+                                                 const int32_t *accepted,
+                                                 int64_t rows);
 
 #ifdef __cplusplus
 }

@@ -260,12 +260,16 @@ std::vector<SpecIssue> check(const DecodeSpec &spec) {
   check.range("window.compensators", spec.window.compensators, 0,
               kMaxCompensators);
   check.floating("window.records", spec.window.records);
-  if (spec.tokensPerStep != 1)
-    check.add(
-        "tokens_per_step",
-        fmt::format("found {}; allowed: 1 (this version decodes one token "
-                    "per step)",
-                    spec.tokensPerStep));
+  check.range("tokens_per_step", spec.tokensPerStep, 1, kMaxTokensPerStep);
+  // Tokens that may be taken back have to be records: a fold cannot be undone.
+  if (spec.tokensPerStep > 1 && spec.tokensPerStep > spec.window.length)
+    check.add("tokens_per_step",
+              fmt::format("found {} with window.length {}; allowed: up to "
+                          "window.length, since a step's tokens stay records "
+                          "until they are accepted (set window.length to {} or "
+                          "more)",
+                          spec.tokensPerStep, spec.window.length,
+                          spec.tokensPerStep));
   return check.issues;
 }
 

@@ -37,7 +37,7 @@ namespace {
 
 constexpr char kMagic[] = "DECANT\x1a\n";
 constexpr size_t kMagicBytes = 8, kHashOffset = 32, kPrefixBytes = 40;
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 
 struct NamedRegion {
   const char *name;
@@ -109,6 +109,7 @@ json layoutToJson(const SlotLayout &layout) {
           {"padded_value", layout.paddedValue},
           {"window", layout.window},
           {"compensators", layout.compensators},
+          {"tokens_per_step", layout.tokensPerStep},
           {"writes", layout.record.writes},
           {"key_decay", toString(layout.record.keyDecay)},
           {"value_decay", toString(layout.record.valueDecay)},
@@ -149,6 +150,8 @@ SlotLayout layoutFromJson(FieldReader in) {
       int(in.integer("padded_value", layout.valueDim, kMaxExtent));
   layout.window = int(in.integer("window", 1, kMaxExtent));
   layout.compensators = int(in.integer("compensators", 0, kMaxExtent));
+  layout.tokensPerStep =
+      int(in.integer("tokens_per_step", 1, kMaxTokensPerStep));
   layout.record.writes = int(in.integer("writes", 0, kMaxExtent));
   layout.record.keyDecay = in.named("key_decay", kDecayShapes);
   layout.record.valueDecay = in.named("value_decay", kDecayShapes);

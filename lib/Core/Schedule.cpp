@@ -487,13 +487,13 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
       continue;
     schedule.valuesPerLane = values;
     schedule.valueLanes = layout.paddedValue / values;
-    // Decays that are vectors take the registers that codes would wait in; many
-    // compensators leave memory for codes, since few blocks fit.
+    // Decays that are vectors take the registers that codes would wait in, and
+    // several tokens wait for one another; many compensators leave memory for
+    // codes, since few blocks fit.
     schedule.fetch = CodeFetch::Shared;
-    const bool needsRegisters = layout.record.keyDecay == DecayShape::Vector ||
-                                layout.compensators > kFew;
-    if (!needsRegisters || layout.window == 1 ||
-        !isInteger(layout.codes.type) ||
+    const bool waits = layout.record.keyDecay == DecayShape::Vector ||
+                       layout.tokensPerStep > 1 || layout.compensators > kFew;
+    if (!waits || layout.window == 1 || !isInteger(layout.codes.type) ||
         target.maxSharedBytes < kHopperShared ||
         !check(schedule, layout, target).ok())
       schedule.fetch = CodeFetch::Registers;

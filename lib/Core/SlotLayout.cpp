@@ -91,7 +91,7 @@ const char *decant::toString(CodeOrder order) {
 
 int64_t SlotLayout::stateBytesPerHead() const {
   return codes.bytes() + keyScale.bytes() + valueScale.bytes() +
-         compKeys.bytes() + compValues.bytes() + carried.bytes();
+         compKeys.bytes() + compValues.bytes() + carried.bytes() / places();
 }
 
 double SlotLayout::bitsPerElement() const {
@@ -127,6 +127,7 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.paddedValue = alignTo(spec.heads.valueDim, kValueMultiple);
   layout.window = spec.window.length;
   layout.compensators = spec.window.compensators;
+  layout.tokensPerStep = spec.tokensPerStep;
   layout.record = record;
   layout.scales = spec.state.scales;
   layout.codeOrder = order;
@@ -148,17 +149,18 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
       allocator.take(ElementType::F16, spec.window.compensators, value);
   layout.cursor = allocator.take(ElementType::F32, 1, 4);
   // f32 whatever the codes are: a sum over all tokens, and small.
-  layout.carried = allocator.take(ElementType::F32, record.carried, key);
+  layout.carried =
+      allocator.take(ElementType::F32, layout.places() * record.carried, key);
 
   if (spec.window.length > 1) {
     const ElementType type = spec.window.records;
-    const int64_t tokens = spec.window.length;
+    const int64_t tokens = spec.window.length, places = layout.places();
     const int64_t keyWidth = decayWidth(record.keyDecay, key);
     const int64_t valueWidth = decayWidth(record.valueDecay, value);
     layout.totalKeyDecay =
-        allocator.take(ElementType::F32, keyWidth ? 1 : 0, keyWidth);
+        allocator.take(ElementType::F32, keyWidth ? places : 0, keyWidth);
     layout.totalValueDecay =
-        allocator.take(ElementType::F32, valueWidth ? 1 : 0, valueWidth);
+        allocator.take(ElementType::F32, valueWidth ? places : 0, valueWidth);
     layout.recordKeyDecay =
         allocator.take(decayType(record.keyDecay, type), tokens, keyWidth);
     layout.recordValueDecay =

@@ -200,7 +200,7 @@ private:
                         QkvLayout(spec.inputs.layout),
                         PadKind(spec.inputs.pad)),
         WindowAttr::get(context, spec.window.length, spec.window.compensators,
-                        type(spec.window.records)),
+                        type(spec.window.records), spec.tokensPerStep),
         FormatAttr::get(context, type(spec.state.codes), scales),
         TargetAttr::get(context, target.name),
         builder.getStrArrayAttr(references), rolesAttr(context, sources));

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -118,11 +119,23 @@ Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
                                             const HeadShape &heads,
                                             int64_t tokens,
                                             const SlotLayout &layout) {
+  std::vector<int64_t> folds;
+  for (int64_t done = layout.window; done <= tokens; done += layout.window)
+    folds.push_back(done);
+  return runReference(program, trace, heads, tokens, layout, folds);
+}
+
+Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
+                                            const TraceView &trace,
+                                            const HeadShape &heads,
+                                            int64_t tokens,
+                                            const SlotLayout &layout,
+                                            const std::vector<int64_t> &folds) {
   assert(layout.keyDim == program.keyDim() &&
          layout.valueDim == program.valueDim());
   std::vector<uint8_t> head(layout.headBytes);
   return run(program, trace, heads, tokens, [&](int64_t token, double *state) {
-    if ((token + 1) % layout.window != 0)
+    if (!std::binary_search(folds.begin(), folds.end(), token + 1))
       return;
     encodeHead(layout, state, head.data());
     const std::vector<double> stored = decodeHead(layout, head.data());

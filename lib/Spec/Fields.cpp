@@ -285,9 +285,10 @@ Field rootField() {
                       "a method, whose fields this spec overrides")),
        ruleField(), headsField(), inputsField(), fromMethod(stateField()),
        fromMethod(windowField()),
-       fromMethod(optional(integer("tokens_per_step", 1, 1,
-                                   "tokens that a step decodes; 1 in this "
-                                   "version"),
+       fromMethod(optional(integer("tokens_per_step", 1, kMaxTokensPerStep,
+                                   "most tokens of a row that one step "
+                                   "decodes; beyond 1 the window holds them "
+                                   "until they are accepted"),
                            1))},
       "a decode kernel of Decant");
 }

@@ -72,8 +72,8 @@ struct AssignSchedulePass
     if (reads == 0 || layout.window == 1)
       return false;
     static constexpr StringLiteral usual[] = {
-        "state", "slots", "qkv",   "q",       "k",  "v",
-        "decay", "beta",  "A_log", "dt_bias", "out"};
+        "state", "slots", "cu_seqlens", "qkv",   "q",       "k",
+        "v",     "decay", "beta",       "A_log", "dt_bias", "out"};
     bool extra = false;
     for (auto [argument, name] :
          llvm::zip(kernel.getBody().getArguments(),
@@ -81,6 +81,15 @@ struct AssignSchedulePass
       extra |= isa<MemRefType>(argument.getType()) &&
                !llvm::is_contained(usual, name);
     return reads != 2 || layout.record.writes != 1 || extra;
+  }
+
+  /// A loop over tokens keeps its counts and what was moved out of it; codes
+  /// that wait in registers take as many again.
+  static int blocksOfTokens(const Schedule &schedule) {
+    constexpr int kRegistersOfSm = 65536, kStaged = 128, kOthers = 160;
+    const bool staged = schedule.fetch == CodeFetch::Shared;
+    return std::max(1, kRegistersOfSm /
+                           (schedule.threads() * (staged ? kStaged : kOthers)));
   }
 
   Status assign(KernelOp kernel) {
@@ -113,6 +122,8 @@ struct AssignSchedulePass
          (chosen.strategy == Strategy::Mma && isUncounted(kernel, layout))))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
+    if (schedule.empty() && layout.tokensPerStep > 1)
+      chosen.blocksPerSm = std::min(chosen.blocksPerSm, blocksOfTokens(chosen));
     // Left alone, the assembler stops at 168 registers and spills.
     if (schedule.empty() && target.kind != TargetKind::Cpu &&
         chosen.blocksPerSm == 0 &&

@@ -8,8 +8,13 @@
 //
 // ExpandWindow: turns one token's rule into reads and appends of a window.
 // In:  one decant.decode.
-// Out: kernels @step and, for windows longer than one token, @commit; or @pack
-//      and @unpack. No #decant.window.
+// Out: kernels @step and, for windows longer than one token, @commit; with
+//      several tokens per step @accept; or @pack and @unpack. No
+//      #decant.window.
+//
+// With several tokens per step, @step is still what one of them does: number
+// %token of the row's %tokens. It leaves a draft, which @accept makes a token
+// of the window.
 //
 //===----------------------------------------------------------------------===//
 
@@ -189,8 +194,11 @@ public:
 
   void makeDecodeKernels() {
     KernelOp step = makeStep();
+    const Type window = step.getBody().getArgument(0).getType();
     if (decode.getWindow().getLength() > 1)
-      makeCommit(step.getBody().getArgument(0).getType());
+      makeCommit(window);
+    if (hasDrafts())
+      makeAccept(window);
   }
 
   void makeTransferKernels() {
@@ -224,9 +232,13 @@ private:
   RuleInput::Source source(BlockArgument argument) {
     return sourceOf(decode.getArgRoles(), argument.getArgNumber());
   }
+  bool hasDrafts() { return decode.getWindow().getTokens() > 1; }
 
   SmallVector<Argument> decodeArguments() {
     SmallVector<Argument> arguments;
+    if (hasDrafts())
+      for (const char *name : {"token", "tokens"})
+        arguments.push_back({name, builder.getIndexType()});
     for (auto [argument, name] : llvm::drop_begin(
              llvm::zip(decode.getBody().getArguments(),
                        decode.getArgNames().getAsValueRange<StringAttr>())))
@@ -246,7 +258,7 @@ private:
         decode.getContext(), dims.getKeyDim(), dims.getValueDim(),
         window.getLength(), window.getCompensators(), window.getRecords(),
         state.keys.size(), kindOf(state.keyDecay), kindOf(state.valueDecay),
-        yield().getCarried().size());
+        yield().getCarried().size(), window.getTokens());
   }
 
   KernelOp makeStep() {
@@ -260,6 +272,12 @@ private:
     OpBuilder body = OpBuilder::atBlockEnd(&block);
     Value window = block.getArgument(0);
     unsigned next = 1, carried = 0;
+    if (hasDrafts()) {
+      Value token = block.getArgument(next++),
+            tokens = block.getArgument(next++);
+      MakeRoomOp::create(body, loc, window, tokens);
+      window = AfterOp::create(body, loc, window, token);
+    }
     for (BlockArgument from : llvm::drop_begin(rule.getArguments())) {
       Value to;
       if (source(from) == RuleInput::Carried)
@@ -275,14 +293,16 @@ private:
     if (length > 1) {
       AppendOp::create(body, loc, window, state.keyDecay, state.valueDecay,
                        state.keys, state.values);
-      MakeRoomOp::create(body, loc, window);
+      if (!hasDrafts())
+        MakeRoomOp::create(body, loc, window, Value());
     } else {
       FoldOp::create(body, loc, window, state.keyDecay, state.valueDecay,
                      state.keys, state.values);
     }
     ReturnOp::create(body, loc, mapping.lookup(yield().getOutput()));
     shareReads(block);
-    window.setType(windowType(state));
+    for (Value each : {window, Value(block.getArgument(0))})
+      each.setType(windowType(state));
     return step;
   }
 
@@ -310,13 +330,30 @@ private:
     return kernel;
   }
 
+  void makeAccept(Type window) {
+    KernelOp accept =
+        makeKernel("accept", window, {{"accepted", builder.getIndexType()}});
+    Block &block = accept.getBody().front();
+    OpBuilder body = OpBuilder::atBlockEnd(&block);
+    AcceptOp::create(body, loc, block.getArgument(0), block.getArgument(1));
+    ReturnOp::create(body, loc, ValueRange{});
+  }
+
+  /// With several tokens per step, `tokens` more than the window holds decide.
   void makeCommit(Type window) {
-    KernelOp commit =
-        makeKernel("commit", window, {{"min_fill", builder.getI64Type()}});
+    SmallVector<Argument> arguments = {{"min_fill", builder.getI64Type()}};
+    if (hasDrafts())
+      arguments.push_back({"tokens", builder.getIndexType()});
+    KernelOp commit = makeKernel("commit", window, arguments);
     Block &block = commit.getBody().front();
     OpBuilder body = OpBuilder::atBlockEnd(&block);
     Value fill =
         FillOp::create(body, loc, body.getI64Type(), block.getArgument(0));
+    if (hasDrafts())
+      fill = arith::AddIOp::create(
+          body, loc, fill,
+          arith::IndexCastOp::create(body, loc, body.getI64Type(),
+                                     block.getArgument(2)));
     Value due = arith::CmpIOp::create(body, loc, arith::CmpIPredicate::sge,
                                       fill, block.getArgument(1));
     scf::IfOp::create(body, loc, due, [&](OpBuilder &inner, Location loc) {

@@ -9,7 +9,9 @@
 // MaterializeFormat: fixes the slot's layout and the kernels' arguments.
 // In:  kernels over a !decant.window.
 // Out: kernels over a !decant.slot; their arguments are memrefs and strides in
-//      final order; offsets are 64-bit arithmetic.
+//      final order; offsets are 64-bit arithmetic. With several tokens per step
+//      those of a row are rows cu_seqlens[row] .. cu_seqlens[row + 1] - 1 of
+//      the inputs and the output, and @step is a loop over them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +54,7 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();
   spec.window.records = toElementType(window.getRecords());
+  spec.tokensPerStep = window.getTokens();
   return makeSlotLayout(
       spec,
       {int(window.getWrites()), DecayShape(window.getKeyDecay()),
@@ -65,6 +68,10 @@ class FormatBuilder {
         llvm::zip(source.getArgNames().getAsValueRange<StringAttr>(),
                   source.getBody().getArguments()));
   }
+  /// Those that become arguments of @step: a loop makes %token and %tokens.
+  auto inputArguments() {
+    return llvm::drop_begin(sourceArguments(), hasDrafts() ? 2 : 0);
+  }
 
 public:
   FormatBuilder(KernelOp source, WindowType window, CodeOrder order)
@@ -75,10 +82,12 @@ public:
   void buildStep() {
     addPointer("state", builder.getI8Type());
     addPointer("slots", builder.getI32Type());
+    if (hasDrafts())
+      addPointer("cu_seqlens", builder.getI32Type());
     const bool packed = inputs.getLayout() == QkvLayout::Packed;
     if (packed)
       addPointer("qkv", inputs.getType());
-    for (auto [name, argument] : sourceArguments())
+    for (auto [name, argument] : inputArguments())
       if (!(packed && isQkv(name)))
         addPointer(name, elementTypeOf(name, argument));
     addPointer("out", inputs.getOutput());
@@ -86,38 +95,24 @@ public:
     addIndex("slots_stride");
     if (packed)
       addIndex("qkv_stride");
-    for (auto [name, argument] : sourceArguments())
+    for (auto [name, argument] : inputArguments())
       if (!(packed && isQkv(name)) && hasRows(name, argument))
         addIndex(name.str() + "_stride");
     addIndex("out_stride");
     KernelOp kernel = createKernel(source.getSymName());
     enterBlock();
-
-    // %live = the row has a slot; a padding row writes zeros and touches none.
-    Value out = outOffset();
-    auto live = [&](OpBuilder &, Location) {
-      // Inputs first: their loads wait for nothing that is in the slot.
-      IRMapping mapping;
-      for (auto [name, argument] : sourceArguments())
-        mapping.map(argument, loadInput(name, argument));
-      Value slot = openSlot();
-      mapping.map(source.getBody().getArgument(0), slot);
-      Value output = cloneBody(mapping);
-      storeOutput(output, out);
-      touchHeader(slot);
-    };
-    ifLive(live, [&](OpBuilder &, Location) {
-      auto type = vectorType(context, VectorAxis::Value, layout.valueDim);
-      Value zero = arith::ConstantOp::create(
-          builder, loc, DenseElementsAttr::get(type, APFloat(0.0f)));
-      StoreOp::create(builder, loc, zero, args["out"], out);
-    });
+    if (hasDrafts())
+      buildTokens();
+    else
+      buildToken();
     finish(kernel);
   }
 
   void buildCommit() {
     addPointer("state", builder.getI8Type());
     addPointer("slots", builder.getI32Type());
+    if (hasDrafts())
+      addPointer("cu_seqlens", builder.getI32Type());
     addIndex("state_stride");
     addIndex("slots_stride");
     addArgument("min_fill", builder.getI64Type());
@@ -129,6 +124,30 @@ public:
           IRMapping mapping;
           mapping.map(source.getBody().getArgument(0), slot);
           mapping.map(source.getBody().getArgument(1), args["min_fill"]);
+          if (hasDrafts())
+            mapping.map(source.getBody().getArgument(2), tokensToCome());
+          cloneBody(mapping);
+          touchHeader(slot);
+        },
+        nullptr);
+    finish(kernel);
+  }
+
+  void buildAccept() {
+    addPointer("state", builder.getI8Type());
+    addPointer("slots", builder.getI32Type());
+    addPointer("accepted", builder.getI32Type());
+    addIndex("state_stride");
+    addIndex("slots_stride");
+    KernelOp kernel = createKernel(source.getSymName());
+    enterBlock();
+    ifLive(
+        [&](OpBuilder &, Location) {
+          IRMapping mapping;
+          mapping.map(source.getBody().getArgument(1),
+                      loadIndex(args["accepted"], row));
+          Value slot = openSlot();
+          mapping.map(source.getBody().getArgument(0), slot);
           cloneBody(mapping);
           touchHeader(slot);
         },
@@ -168,6 +187,107 @@ public:
 
 private:
   using Body = llvm::function_ref<void(OpBuilder &, Location)>;
+
+  bool hasDrafts() const { return layout.tokensPerStep > 1; }
+
+  /// The whole of a step that decodes one token per row.
+  void buildToken() {
+    inputRow = row;
+    // %live = the row has a slot; a padding row writes zeros and touches none.
+    Value out = outOffset();
+    auto live = [&](OpBuilder &, Location) {
+      // Inputs first: their loads wait for nothing that is in the slot.
+      IRMapping mapping;
+      for (auto [name, argument] : sourceArguments())
+        mapping.map(argument, loadInput(name, argument));
+      Value slot = openSlot();
+      mapping.map(source.getBody().getArgument(0), slot);
+      Value output = cloneBody(mapping);
+      storeOutput(output, out);
+      touchHeader(slot);
+    };
+    ifLive(live, [&](OpBuilder &, Location) { storeZeros(out); });
+  }
+
+  /// Room for all tokens of the row, then one after the other.
+  void buildTokens() {
+    Value first = loadIndex(args["cu_seqlens"], row);
+    Value count = countTokens(row);
+    auto live = [&](OpBuilder &, Location) {
+      Value slot = openSlot();
+      IRMapping mapping;
+      mapping.map(source.getBody().getArgument(0), slot);
+      mapping.map(argumentNamed("tokens"), count);
+      for (auto room : source.getBody().front().getOps<MakeRoomOp>())
+        builder.clone(*room, mapping);
+      touchHeader(slot);
+      forTokens(first, count, [&](Value token) {
+        IRMapping own = mapping;
+        own.map(argumentNamed("token"), token);
+        for (auto [name, argument] : sourceArguments())
+          if (!own.contains(argument))
+            own.map(argument, loadInput(name, argument));
+        Value output = cloneBody(own);
+        StoreOp::create(builder, loc, output, args["out"], outOffset());
+      });
+    };
+    ifLive(live, [&](OpBuilder &, Location) {
+      forTokens(first, count, [&](Value) { storeZeros(outOffset()); });
+    });
+  }
+
+  void forTokens(Value first, Value count,
+                 llvm::function_ref<void(Value token)> body) {
+    auto loop =
+        scf::ForOp::create(builder, loc, constant(0), count, constant(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    inputRow = add(first, loop.getInductionVar());
+    body(loop.getInductionVar());
+  }
+
+  /// Row `of`'s tokens, never more than a window was made for.
+  Value countTokens(Value of) {
+    Value begin = loadIndex(args["cu_seqlens"], of);
+    Value end = loadIndex(args["cu_seqlens"], add(of, constant(1)));
+    Value count = arith::SubIOp::create(builder, loc, end, begin);
+    count = arith::MaxSIOp::create(builder, loc, count, constant(0));
+    return arith::MinSIOp::create(builder, loc, count,
+                                  constant(layout.tokensPerStep));
+  }
+
+  /// For @commit: the tokens of the step that follows count where a full window
+  /// alone would not do, which a min_fill beyond it says. A flush counts none;
+  /// there cu_seqlens is any two numbers.
+  Value tokensToCome() {
+    Value longest =
+        arith::ConstantIntOp::create(builder, loc, layout.window, 64);
+    Value counts = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sgt, args["min_fill"], longest);
+    Value of = arith::SelectOp::create(builder, loc, counts, row, constant(0));
+    return arith::SelectOp::create(builder, loc, counts, countTokens(of),
+                                   constant(0));
+  }
+
+  Value loadIndex(Value memref, Value place) {
+    Value number = memref::LoadOp::create(builder, loc, memref, place);
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      number);
+  }
+
+  BlockArgument argumentNamed(StringRef name) {
+    for (auto [each, argument] : sourceArguments())
+      if (each == name)
+        return argument;
+    llvm_unreachable("a kernel without this argument");
+  }
+
+  void storeZeros(Value offset) {
+    auto type = vectorType(context, VectorAxis::Value, layout.valueDim);
+    Value zero = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, APFloat(0.0f)));
+    StoreOp::create(builder, loc, zero, args["out"], offset);
+  }
 
   static bool isQkv(StringRef name) {
     return name == "q" || name == "k" || name == "v";
@@ -282,7 +402,7 @@ private:
   }
 
   Value outOffset() {
-    return add(mul(row, args["out_stride"]),
+    return add(mul(inputRow, args["out_stride"]),
                mul(head, constant(layout.valueDim)));
   }
 
@@ -306,7 +426,7 @@ private:
       offset = add(offset, constant(heads.getKey() * layout.keyDim *
                                     (name == "k" ? 1 : 2)));
     if (hasRows(name, input))
-      offset = add(mul(row, args[argument + "_stride"]), offset);
+      offset = add(mul(inputRow, args[argument + "_stride"]), offset);
     if (axis)
       return LoadOp::create(builder, loc, type, args[argument], offset);
     Value scalar = memref::LoadOp::create(builder, loc, args[argument], offset);
@@ -318,8 +438,13 @@ private:
   /// Clones the kernel's ops; returns its output, if it has one.
   Value cloneBody(IRMapping &mapping) {
     Block &body = source.getBody().front();
-    for (Operation &op : body.without_terminator())
-      builder.clone(op, mapping);
+    for (Operation &op : body.without_terminator()) {
+      if (hasDrafts() && isa<MakeRoomOp>(op))
+        continue; // made for all tokens
+      Operation *copy = builder.clone(op, mapping);
+      if (isa<AfterOp>(copy))
+        copy->getResult(0).setType(copy->getOperand(0).getType());
+    }
     auto end = cast<ReturnOp>(body.getTerminator());
     return end.getOutputs().empty() ? Value()
                                     : mapping.lookup(end.getOutputs()[0]);
@@ -341,6 +466,7 @@ private:
   SmallVector<Type> types;
   std::map<std::string, Value> args;
   Value row, head, slotNumber, header;
+  Value inputRow; // of the token, in inputs and output
 };
 
 struct MaterializeFormatPass
@@ -390,14 +516,16 @@ struct MaterializeFormatPass
       builder.buildStep();
     } else if (name == "commit") {
       builder.buildCommit();
+    } else if (name == "accept") {
+      builder.buildAccept();
     } else if (name == "pack" || name == "unpack") {
       for (ElementType dense : {ElementType::F32, ElementType::BF16})
         FormatBuilder(kernel, window, order).buildTransfer(dense);
     } else {
       return kernel.emitError("kernel @")
              << name
-             << ": decant-materialize-format knows step, commit, pack and "
-                "unpack";
+             << ": decant-materialize-format knows step, commit, accept, pack "
+                "and unpack";
     }
     return success();
   }

@@ -128,15 +128,23 @@ private:
                   tileWindowReadKey(*tile, head(read.getStored()),
                                     lookup(read.getVector())));
     } else if (auto carried = dyn_cast<CarriedOp>(op)) {
-      mapping.map(carried.getResult(),
-                  tile->loadAlong(VectorAxis::Key,
-                                  head(carried.getStored()).carried,
-                                  tile->index(carried.getIndex())));
+      const StoredHead &from = head(carried.getStored());
+      mapping.map(
+          carried.getResult(),
+          tile->loadAlong(VectorAxis::Key, from.carried,
+                          carriedPlace(from.drafts, carried.getIndex())));
     } else if (auto carry = dyn_cast<CarryOp>(op)) {
-      tile->barrier(); // other lanes may still be reading it
-      tile->storeAlong(VectorAxis::Key, head(carry.getStored()).carried,
-                       tile->index(carry.getIndex()),
+      const StoredHead &to = head(carry.getStored());
+      Value place = to.drafts ? tile->add(to.drafts, tile->index(1)) : Value();
+      if (!place)
+        tile->barrier(); // other lanes may still be reading it
+      tile->storeAlong(VectorAxis::Key, to.carried,
+                       carriedPlace(place, carry.getIndex()),
                        lookup(carry.getVector()));
+    } else if (auto after = dyn_cast<AfterOp>(op)) {
+      tileAfter(after);
+    } else if (auto accept = dyn_cast<AcceptOp>(op)) {
+      head(accept.getStored()).accept(*tile, lookup(accept.getCount()));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       const StoredHead &to = head(append.getStored());
       started = mma ? mma->window() : to.start(*tile);
@@ -147,7 +155,10 @@ private:
       else
         tileFoldOp(head(fold.getStored()), updateOf(fold));
     } else if (auto room = dyn_cast<MakeRoomOp>(op)) {
-      tileMakeRoom(head(room.getStored()));
+      if (Value tokens = room.getTokens())
+        tileMakeRoomFor(head(room.getStored()), lookup(tokens));
+      else
+        tileMakeRoom(head(room.getStored()));
     } else if (auto fill = dyn_cast<FillOp>(op)) {
       mapping.map(fill.getResult(),
                   arith::IndexCastUIOp::create(
@@ -160,6 +171,8 @@ private:
       tileTouchHeader(touch);
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       return tileIf(branch);
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      return tileTokens(loop);
     } else {
       return tileElementwise(op);
     }
@@ -167,7 +180,7 @@ private:
   }
 
   Value lookup(Value value) { return mapping.lookup(value); }
-  const StoredHead &head(Value slot) { return heads.find(slot)->second; }
+  const StoredHead &head(Value slot) { return *heads.find(slot)->second; }
 
   HeldState *heldOf(Value slot) {
     auto found = held.find(slot);
@@ -366,23 +379,81 @@ private:
 
   /// A read needs everything that the head holds: its loads go out first.
   void tileSlot(SlotOp slot) {
-    auto [entry, isNew] =
-        heads.try_emplace(slot.getResult(), *tile, lookup(slot.getPool()),
-                          lookup(slot.getOffset()));
+    const StoredHead &stored =
+        *(heads[slot.getResult()] = std::make_unique<StoredHead>(
+              *tile, lookup(slot.getPool()), lookup(slot.getOffset())));
     // Before the inputs: its loads take the longest.
     if (holds())
-      held.try_emplace(slot.getResult(), *tile, entry->second);
-    if (schedule.strategy != Strategy::Mma)
+      held.try_emplace(slot.getResult(), *tile, stored);
+    if (schedule.strategy != Strategy::Mma || readsDrafts())
       return;
+    startMma(stored);
+    if (mmaUse().vectors > 0)
+      mma->load();
+  }
+
+  MmaUse mmaUse() {
     MmaUse use;
     source.walk([&](Operation *op) {
       if (auto read = dyn_cast<WindowReadOp>(op))
         use.vectors = std::max<int>(use.vectors, read.getVectors().size());
       use.folds |= isa<FoldOp>(op);
     });
-    mma.emplace(*tile, entry->second, allocateShared(*tile), use);
-    if (use.vectors > 0)
-      mma->load();
+    return use;
+  }
+
+  void startMma(const StoredHead &stored) {
+    mma.emplace(*tile, stored, allocateShared(*tile), mmaUse());
+  }
+
+  bool readsDrafts() {
+    return source
+        .walk([](Operation *op) {
+          return isa<AfterOp, AcceptOp>(op) ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  /// One token's view of the window.
+  void tileAfter(AfterOp after) {
+    const StoredHead &stored =
+        *(heads[after.getResult()] = std::make_unique<StoredHead>(
+              head(after.getStored()).after(lookup(after.getDrafts()))));
+    if (mma)
+      mma->loadToken(stored);
+  }
+
+  /// The loop over a row's tokens. What all of them read on tensor cores is
+  /// loaded before it.
+  LogicalResult tileTokens(scf::ForOp loop) {
+    auto views = loop.getBody()->getOps<AfterOp>();
+    if (!views.empty() && schedule.strategy == Strategy::Mma) {
+      startMma(head((*views.begin()).getStored()));
+      mma->loadState();
+    }
+    auto copy = scf::ForOp::create(b, lookup(loop.getLowerBound()),
+                                   lookup(loop.getUpperBound()),
+                                   lookup(loop.getStep()));
+    mapping.map(loop.getInductionVar(), copy.getInductionVar());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(copy.getBody());
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (failed(tileOp(&op)))
+        return failure();
+    // The next token reads what this one leaves, and reuses its scratch.
+    if (!views.empty())
+      tile->barrier();
+    return success();
+  }
+
+  /// `place` of the vectors that lie beside the state; null: the accepted ones.
+  Value carriedPlace(Value place, int64_t number) {
+    Value first = tile->index(number);
+    return place
+               ? tile->add(tile->mul(place, tile->index(layout.record.carried)),
+                           first)
+               : first;
   }
 
   void tileFoldOp(const StoredHead &head, const TokenUpdate &update) {
@@ -410,6 +481,22 @@ private:
     tile->ifTrue(full, [&] {
       tile->barrier(); // the token's records are there
       tileFold(*tile, head, {});
+    });
+  }
+
+  /// Before a step's tokens, of which none may be folded: it comes first.
+  void tileMakeRoomFor(const StoredHead &head, Value tokens) {
+    if (schedule.boundary == Boundary::Apart)
+      return;
+    Value full = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
+                                       tile->add(head.fill(*tile), tokens),
+                                       tile->index(layout.window));
+    tile->ifTrue(full, [&] {
+      if (schedule.strategy == Strategy::Mma)
+        callFold(head);
+      else
+        tileFold(*tile, head, {});
+      tile->barrier(); // the new checkpoint is there
     });
   }
 
@@ -481,7 +568,7 @@ private:
   ImplicitLocOpBuilder b;
   IRMapping mapping;
   LaneTile *tile = nullptr;
-  llvm::MapVector<Value, StoredHead> heads;
+  llvm::MapVector<Value, std::unique_ptr<StoredHead>> heads;
   std::optional<WindowStart> started;     // the window before the append
   llvm::MapVector<Value, HeldState> held; // those that stay in registers
   std::optional<MmaHead> mma;

@@ -55,6 +55,8 @@ const Lifetime kOps[] = {
     {"decant.carried",      Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.carry",        Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.append",       Stage::Windowed,  Stage::Tiled,     kTile},
+    {"decant.after",        Stage::Windowed,  Stage::Tiled,     kTile},
+    {"decant.accept",       Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.fold",         Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.make_room",    Stage::Windowed,  Stage::Tiled,     kTile},
     {"decant.fill",         Stage::Windowed,  Stage::Tiled,     kTile},

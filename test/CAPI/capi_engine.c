@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SmallLayer.h"
+#include "SmallTokens.h"
 
 #include "decant-c/decant.h"
 
@@ -165,6 +165,22 @@ static void testImages(void) {
   decantProgramDestroy(program);
 }
 
+static void testTokens(void) {
+  const char *const overrides[] = {"window.length=6", "tokens_per_step=3"};
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngine *engine = NULL;
+  DecantSpec *spec = readLayer(overrides, 2);
+  DecantProgram *program;
+  options.cache_mode = DECANT_CACHE_MEMORY;
+  OK(decantEngineCreate(&options, &engine));
+  program = prepare(engine, spec, &report);
+  checkTokens(program);
+  decantProgramDestroy(program);
+  decantEngineDestroy(engine);
+  decantSpecDestroy(spec);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2)
     return 2;
@@ -172,6 +188,7 @@ int main(int argc, char **argv) {
   testEngines(argv[1]);
   testUnusableCache(argv[0]); /* a file where a folder is wanted */
   testImages();
+  testTokens();
   printf("%d checks, %d failed\n", checks, failures);
   return failures != 0;
 }

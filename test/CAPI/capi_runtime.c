@@ -62,6 +62,7 @@ static void testImages(const char *folder) {
 
 static void testNullHandles(void) {
   DecantStepCall step = DECANT_INIT(DecantStepCall);
+  DecantCommitCall commit = DECANT_INIT(DecantCommitCall);
   DecantFlushCall flush = DECANT_INIT(DecantFlushCall);
   DecantDenseCall dense = DECANT_INIT(DecantDenseCall);
   DecantZeroCall zero = DECANT_INIT(DecantZeroCall);
@@ -78,12 +79,14 @@ static void testNullHandles(void) {
   INVALID(decantProgramGetArgument(NULL, 0, &argument), "\"program\" is null");
   INVALID(decantProgramSupported(NULL, &step), "\"program\" is null");
   INVALID(decantProgramStep(NULL, &step), "\"program\" is null");
+  INVALID(decantProgramCommit(NULL, &commit), "\"program\" is null");
   INVALID(decantProgramFlush(NULL, &flush), "\"program\" is null");
   INVALID(decantProgramPack(NULL, &dense), "\"program\" is null");
   INVALID(decantProgramUnpack(NULL, &dense), "\"program\" is null");
   INVALID(decantProgramZero(NULL, &zero), "\"program\" is null");
   INVALID(decantProgramCopy(NULL, &copy), "\"program\" is null");
   INVALID(decantProgramCheckSlots(NULL, NULL, 0, 0, 0), "\"program\" is null");
+  INVALID(decantProgramCheckTokens(NULL, NULL, NULL, 0), "is null");
   decantDeviceClose(NULL);
   decantImageDestroy(NULL);
   decantProgramDestroy(NULL);
@@ -101,6 +104,7 @@ static void testCalls(DecantProgram *program, const DecantProgramInfo *info) {
   static int32_t slots[4] = {2, 0, 3, 1};
   static float gates[64];
   DecantStepCall step = DECANT_INIT(DecantStepCall);
+  DecantCommitCall commit = DECANT_INIT(DecantCommitCall);
   DecantFlushCall flush = DECANT_INIT(DecantFlushCall);
   DecantDenseCall dense = DECANT_INIT(DecantDenseCall);
   DecantZeroCall zero = DECANT_INIT(DecantZeroCall);
@@ -139,10 +143,23 @@ static void testCalls(DecantProgram *program, const DecantProgramInfo *info) {
   step.extra_count = 65;
   INVALID(decantProgramStep(program, &step), "\"extra_count\" is 65");
   step.extra_count = 0;
-  step.struct_size = sizeof(step) - 8;
+  step.struct_size = sizeof(step) - 4;
   INVALID(decantProgramStep(program, &step), "set it to sizeof");
+  /* As a header before cu_seqlens had it. */
+  step.struct_size = offsetof(DecantStepCall, cu_seqlens);
+  OK(decantProgramStep(program, &step));
+  step.struct_size = sizeof(step);
+  step.cu_seqlens = slots;
+  INVALID(decantProgramStep(program, &step), "\"cu_seqlens\" is given");
+  step.cu_seqlens = NULL;
   INVALID(decantProgramStep(program, NULL), "\"call\" is null");
 
+  commit.pool = step.pool;
+  commit.rows = step.rows;
+  commit.accepted = slots;
+  INVALID(decantProgramCommit(program, &commit), "tokens_per_step is 1");
+  INVALID(decantProgramCheckTokens(program, slots, NULL, 3),
+          "tokens_per_step is 1");
   flush.pool = step.pool;
   flush.rows = step.rows;
   OK(decantProgramFlush(program, &flush));
@@ -225,6 +242,7 @@ static void testWithFakeDriver(const char *folder) {
   OK(decantProgramQuery(program, &info));
   EXPECT(info.heads == 4 && info.key_dim == 32 && info.value_dim == 48);
   EXPECT(info.window == 8 && info.slot_align == 16);
+  EXPECT(info.tokens_per_step == 1);
   EXPECT(info.pad_policy == DECANT_PAD_NEGATIVE && info.can_transfer);
   EXPECT(info.bits_per_element == 32.0);
   info.struct_size = 12;

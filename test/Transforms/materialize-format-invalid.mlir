@@ -15,7 +15,7 @@ decant.kernel @step(%window: !window, %v: tensor<16xf32, #decant.axis<value>>) {
     records = f16, writes = 1, keyDecay = none, valueDecay = none>
 
 // A kernel's name says which arguments it has, so an unknown one has no ABI.
-// expected-error @+1 {{kernel @peek: decant-materialize-format knows step, commit, pack and unpack}}
+// expected-error @+1 {{kernel @peek: decant-materialize-format knows step, commit, accept, pack and unpack}}
 decant.kernel @peek(%window: !window) attributes {
     heads = #decant.heads<key = 1, value = 1, map = group>,
     inputs = #decant.inputs<type = bf16, gate = f32, output = bf16, layout = separate, pad = negative>,

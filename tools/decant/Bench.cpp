@@ -122,6 +122,11 @@ Expected<Report> runBench(const BenchArguments &arguments) {
   DECANT_ASSIGN(const DecodeSpec spec, readSpec(arguments.spec));
   findings.spec = spec;
   findings.deviceName = arguments.device;
+  if (spec.tokensPerStep > 1)
+    return Status::invalid(fmt::format(
+        "{}: tokens_per_step is {}; bench times steps of one token (add --set "
+        "tokens_per_step=1), decant run those of several",
+        spec.name, spec.tokensPerStep));
   DECANT_TRY(checkSteps(arguments.steps));
   DECANT_ASSIGN(
       const std::vector<int64_t> batches,

@@ -99,9 +99,13 @@ Status describeSchedule(const KernelImage &image, Report &report) {
   return {};
 }
 
-/// The table of an image has no type for slot numbers, which are i32 always.
+/// The table of an image has no type for slot numbers and counts, which are i32
+/// always.
 const char *elementOf(const KernelArg &arg) {
-  return arg.name == "slots" ? "i32" : toString(arg.type);
+  for (const char *name : {"slots", "cu_seqlens", "accepted"})
+    if (arg.name == name)
+      return "i32";
+  return toString(arg.type);
 }
 
 Json argumentToJson(const KernelArg &arg) {

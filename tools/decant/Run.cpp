@@ -68,7 +68,7 @@ struct Run {
   DeviceInfo device;
   ProgramInfo program;
   PrepareReport prepare;
-  int64_t tokens = 0;
+  int64_t tokens = 0, steps = 0;
   Errors kernel, format; // against float64
   double stateRatio = 0;
   double stateRatioExactRecords = 0; // where the reference rounds no record
@@ -105,10 +105,12 @@ Status compareWithReference(const DecodedTrace &decoded, const TraceView &view,
                 runReference(rules.exact, view, heads, run.tokens));
   progress.update(1);
   DECANT_ASSIGN(const ReferenceRun format,
-                runReference(rules.stored, view, heads, run.tokens, layout));
+                runReference(rules.stored, view, heads, run.tokens, layout,
+                             decoded.folds));
   progress.update(2);
   DECANT_ASSIGN(const ReferenceRun exactRecords,
-                runReference(rules.exact, view, heads, run.tokens, layout));
+                runReference(rules.exact, view, heads, run.tokens, layout,
+                             decoded.folds));
   run.kernel = {relativeError(decoded.outputs, exact.outputs),
                 relativeError(decoded.states, exact.states)};
   run.format = {relativeError(format.outputs, exact.outputs),
@@ -140,6 +142,7 @@ Expected<Run> runTrace(const RunOptions &options) {
   DECANT_ASSIGN(TraceDecoder decoder,
                 TraceDecoder::create(*program, device, run.spec, view));
   DECANT_ASSIGN(const DecodedTrace decoded, decoder.decode(run.tokens));
+  run.steps = decoded.steps;
   DECANT_ASSIGN(run.step, decoder.measure());
 
   DECANT_TRY(compareWithReference(decoded, view, program->layout(), run));
@@ -159,6 +162,8 @@ Json toJson(const Run &run, const RunOptions &options) {
   json["value_dim"] = run.program.valueDim;
   json["codes"] = toString(run.spec.state.codes);
   json["window"] = run.program.window;
+  json["tokens_per_step"] = run.program.tokensPerStep;
+  json["steps"] = run.steps;
   json["compensators"] = run.program.compensators;
   json["records"] = toString(run.spec.window.records);
   json["bytes_per_state"] = run.program.stateBytesPerHead;
@@ -190,6 +195,9 @@ std::string toText(const Run &run, const RunOptions &options) {
     window += fmt::format(", {} compensators", program.compensators);
   if (program.window > 1)
     window += fmt::format(", {} records", toString(run.spec.window.records));
+  if (program.tokensPerStep > 1)
+    window += fmt::format(", {} steps of up to {} tokens", run.steps,
+                          program.tokensPerStep);
   text += fmt::format("state    {}, {}; {} bytes per head, {:.4g} bits per "
                       "element\n\n",
                       toString(run.spec.state.codes), window,

@@ -25,6 +25,8 @@ using namespace decant::tool;
 Expected<StepTime> TraceDecoder::measure() {
   if (device->info().kind != TargetKind::Cpu)
     return measureByGraph();
+  if (hostMicroseconds.empty()) // of fewer tokens than a step takes
+    return StepTime{0, "not measured: no step was full"};
   constexpr size_t kWarmUp = 16;
   std::vector<double> times = hostMicroseconds;
   times.erase(times.begin(),
@@ -32,7 +34,10 @@ Expected<StepTime> TraceDecoder::measure() {
   const auto middle = times.begin() + times.size() / 2;
   std::nth_element(times.begin(), middle, times.end());
   return StepTime{*middle,
-                  fmt::format("median of {} steps, wall clock", times.size())};
+                  fmt::format("median of {} {}, wall clock", times.size(),
+                              program->info().tokensPerStep > 1
+                                  ? "full steps with their commits"
+                                  : "steps")};
 }
 
 Expected<StepTime> TraceDecoder::measureByGraph() {
@@ -40,13 +45,19 @@ Expected<StepTime> TraceDecoder::measureByGraph() {
   constexpr int kWarmUp = 3, kLaunches = 20;
   const int64_t window = program->layout().window;
   const int64_t steps = (kStepsPerGraph + window - 1) / window * window;
+  const int64_t several = program->info().tokensPerStep;
+  const int64_t count = std::min(several, decodedTokens);
   DECANT_TRY(resetPool());
   DECANT_ASSIGN(const StreamHandle stream, device->createStream());
   DECANT_ASSIGN(const EventHandle begin, device->createEvent());
   DECANT_ASSIGN(const EventHandle end, device->createEvent());
   auto work = [&]() -> Status {
-    for (int64_t i = 0; i < steps; ++i)
-      DECANT_TRY(step(i % decodedTokens, stream));
+    for (int64_t i = 0; i < steps; ++i) {
+      const int64_t token = i * count % (decodedTokens - count + 1);
+      DECANT_TRY(step(token, count, stream));
+      if (several > 1)
+        DECANT_TRY(commit(count, stream));
+    }
     return {};
   };
   double microseconds = 0;
@@ -66,5 +77,10 @@ Expected<StepTime> TraceDecoder::measureByGraph() {
   DECANT_TRY(device->destroyStream(stream));
   return StepTime{
       microseconds / double(steps * kLaunches),
-      fmt::format("mean of {} steps in a captured graph", steps * kLaunches)};
+      several == 1
+          ? fmt::format("mean of {} steps in a captured graph",
+                        steps * kLaunches)
+          : fmt::format("mean of {} steps of {} tokens, with their commits, in "
+                        "a captured graph",
+                        steps * kLaunches, count)};
 }

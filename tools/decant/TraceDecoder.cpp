@@ -12,6 +12,7 @@
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/Codec.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
@@ -20,6 +21,13 @@ using namespace decant;
 using namespace decant::tool;
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microsecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin)
+      .count();
+}
 
 constexpr int kSlots = 3, kOwnSlot = 1;
 /// All ones is a NaN in every float type and no sensible code or count, so that
@@ -72,6 +80,12 @@ Expected<TraceDecoder> TraceDecoder::create(const Program &program,
   const int32_t slot = kOwnSlot;
   DECANT_ASSIGN(decoder.slots, decoder.upload(&slot, sizeof(slot)));
   const ProgramInfo &info = program.info();
+  std::vector<int32_t> numbers;
+  for (int32_t count = 0; count <= info.tokensPerStep; ++count)
+    numbers.insert(numbers.end(), {0, count});
+  DECANT_ASSIGN(
+      decoder.numbers,
+      decoder.upload(numbers.data(), numbers.size() * sizeof(int32_t)));
   DECANT_ASSIGN(decoder.pool,
                 DeviceBuffer::create(decoder.device, kSlots * info.slotBytes));
   decoder.outputRowBytes =
@@ -128,12 +142,14 @@ Status TraceDecoder::resetPool() {
   return device->synchronize(nullptr);
 }
 
-Status TraceDecoder::step(int64_t token, StreamHandle stream) {
+Status TraceDecoder::step(int64_t token, int64_t count, StreamHandle stream) {
   StepCall call;
   call.pool = {pool.data(), 0, kSlots};
   call.rows.slots = static_cast<const int32_t *>(slots.data());
   call.rows.rows = 1;
   call.stream = stream;
+  if (program->info().tokensPerStep > 1)
+    call.cuSeqlens = static_cast<const int32_t *>(numbers.data()) + 2 * count;
   std::vector<NamedTensor> extra;
   for (const Input &input : inputs) {
     const RowTensor row{static_cast<const char *>(input.memory.data()) +
@@ -167,26 +183,67 @@ Status TraceDecoder::step(int64_t token, StreamHandle stream) {
   return program->step(call);
 }
 
+Status TraceDecoder::commit(int64_t accepted, StreamHandle stream) {
+  CommitCall call;
+  call.pool = {pool.data(), 0, kSlots};
+  call.rows.slots = static_cast<const int32_t *>(slots.data());
+  call.rows.rows = 1;
+  call.accepted =
+      static_cast<const int32_t *>(numbers.data()) + 2 * accepted + 1;
+  call.stream = stream;
+  return program->commit(call);
+}
+
+Status TraceDecoder::decodeOneByOne(int64_t tokens, DecodedTrace &result) {
+  Progress progress("token", tokens);
+  const int64_t window = program->info().window;
+  for (int64_t token = 0; token < tokens; ++token) {
+    const Clock::time_point begin = Clock::now();
+    DECANT_TRY(step(token, 1, nullptr));
+    hostMicroseconds.push_back(microsecondsSince(begin));
+    if ((token + 1) % window == 0)
+      result.folds.push_back(token + 1);
+    progress.update(token);
+  }
+  result.steps = tokens;
+  return {};
+}
+
+Status TraceDecoder::decodeSeveral(int64_t tokens, DecodedTrace &result) {
+  Progress progress("token", tokens);
+  const int64_t window = program->info().window;
+  const int64_t most = program->info().tokensPerStep;
+  int64_t token = 0, folded = 0;
+  for (; token < tokens; ++result.steps) {
+    const int64_t count = std::min(most - result.steps % most, tokens - token);
+    const int64_t accepted = result.steps % 2 == 1 ? (count + 1) / 2 : count;
+    if (token - folded + count > window)
+      result.folds.push_back(folded = token);
+    const Clock::time_point begin = Clock::now();
+    DECANT_TRY(step(token, count, nullptr));
+    DECANT_TRY(commit(accepted, nullptr));
+    if (count == most)
+      hostMicroseconds.push_back(microsecondsSince(begin));
+    token += accepted;
+    progress.update(token);
+  }
+  return {};
+}
+
 Expected<DecodedTrace> TraceDecoder::decode(int64_t tokens) {
-  using Clock = std::chrono::steady_clock;
-  const bool host = device->info().kind == TargetKind::Cpu;
   DECANT_TRY(resetPool());
   hostMicroseconds.clear();
   decodedTokens = tokens;
-  Progress progress("token", tokens);
-  for (int64_t token = 0; token < tokens; ++token) {
-    const Clock::time_point begin = Clock::now();
-    DECANT_TRY(step(token, nullptr));
-    if (host)
-      hostMicroseconds.push_back(
-          std::chrono::duration<double, std::micro>(Clock::now() - begin)
-              .count());
-    progress.update(token);
-  }
-  DECANT_TRY(device->synchronize(nullptr));
   DecodedTrace result;
+  if (program->info().tokensPerStep > 1)
+    DECANT_TRY(decodeSeveral(tokens, result));
+  else
+    DECANT_TRY(decodeOneByOne(tokens, result));
+  DECANT_TRY(device->synchronize(nullptr));
   DECANT_ASSIGN(result.outputs, readOutputs(tokens));
-  DECANT_ASSIGN(result.states, readStates(tokens));
+  const int64_t fill =
+      tokens - (result.folds.empty() ? 0 : result.folds.back());
+  DECANT_ASSIGN(result.states, readStates(tokens, fill));
   return result;
 }
 
@@ -202,7 +259,8 @@ Expected<std::vector<double>> TraceDecoder::readOutputs(int64_t tokens) {
   return values;
 }
 
-Expected<std::vector<double>> TraceDecoder::readStates(int64_t tokens) {
+Expected<std::vector<double>> TraceDecoder::readStates(int64_t tokens,
+                                                       int64_t fill) {
   const SlotLayout &layout = program->layout();
   std::vector<uint8_t> bytes(pool.bytes());
   DECANT_TRY(
@@ -216,7 +274,7 @@ Expected<std::vector<double>> TraceDecoder::readStates(int64_t tokens) {
           "the only one that it was given",
           spec->name, (byte - bytes.data()) % layout.slotBytes,
           (byte - bytes.data()) / layout.slotBytes, kOwnSlot));
-  DECANT_TRY(checkHeader(own, tokens));
+  DECANT_TRY(checkHeader(own, tokens, fill));
   std::vector<double> states;
   for (int head = 0; head < layout.valueHeads; ++head) {
     const std::vector<double> state =
@@ -226,7 +284,8 @@ Expected<std::vector<double>> TraceDecoder::readStates(int64_t tokens) {
   return states;
 }
 
-Status TraceDecoder::checkHeader(const uint8_t *slot, int64_t tokens) const {
+Status TraceDecoder::checkHeader(const uint8_t *slot, int64_t tokens,
+                                 int64_t wantedFill) const {
   const auto version = loadWord<uint32_t>(slot);
   const auto fill = loadWord<uint32_t>(slot + 4);
   const auto count = loadWord<uint64_t>(slot + 8);
@@ -236,7 +295,6 @@ Status TraceDecoder::checkHeader(const uint8_t *slot, int64_t tokens) const {
     return Status::failed(fmt::format(
         "{}: the slot's header says code order {}; the image stores {} ({})",
         spec->name, order, int(layout.codeOrder), toString(layout.codeOrder)));
-  const int64_t wantedFill = tokens % layout.window;
   if (version == kSlotVersion && int64_t(fill) == wantedFill &&
       int64_t(count) == tokens)
     return {};

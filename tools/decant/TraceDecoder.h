@@ -10,6 +10,10 @@
 // trace is one sequence, a batch of one row; its slot lies between two others
 // whose bytes must stay as they are.
 //
+// A program of several tokens per step is offered T, T - 1, ... 1 and again T
+// tokens at a time, of which every other time only the first half is accepted,
+// so that the second half is offered again.
+//
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TOOLS_TRACEDECODER_H
 #define DECANT_TOOLS_TRACEDECODER_H
@@ -22,6 +26,8 @@ namespace decant::tool {
 struct DecodedTrace {
   std::vector<double> outputs; // [tokens, value heads, value dim]
   std::vector<double> states;  // [value heads, key dim, value dim], at the end
+  std::vector<int64_t> folds;  // tokens before each fold of the window
+  int64_t steps = 0;
 };
 
 struct StepTime {
@@ -49,10 +55,14 @@ private:
   Status uploadInputs(const TraceView &view);
   Expected<DeviceBuffer> upload(const void *bytes, int64_t count);
   Status resetPool();
-  Status step(int64_t token, StreamHandle stream);
+  /// Offers `count` tokens from `token` on; 1 without several per step.
+  Status step(int64_t token, int64_t count, StreamHandle stream);
+  Status commit(int64_t accepted, StreamHandle stream);
+  Status decodeOneByOne(int64_t tokens, DecodedTrace &result);
+  Status decodeSeveral(int64_t tokens, DecodedTrace &result);
   Expected<std::vector<double>> readOutputs(int64_t tokens);
-  Expected<std::vector<double>> readStates(int64_t tokens);
-  Status checkHeader(const uint8_t *slot, int64_t tokens) const;
+  Expected<std::vector<double>> readStates(int64_t tokens, int64_t fill);
+  Status checkHeader(const uint8_t *slot, int64_t tokens, int64_t fill) const;
   Expected<StepTime> measureByGraph();
 
   /// A tensor of the trace with one row per token.
@@ -67,6 +77,7 @@ private:
   const DecodeSpec *spec;
   std::vector<Input> inputs;
   DeviceBuffer aLog, dtBias, slots, pool, outputs;
+  DeviceBuffer numbers; // i32 0, 0, 0, 1, 0, 2, ..., 0, T: offsets of one row
   int64_t outputRowBytes = 0;
   int64_t decodedTokens = 0;
   std::vector<double> hostMicroseconds; // of each step, on the CPU

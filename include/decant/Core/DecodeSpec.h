@@ -118,11 +118,12 @@ struct DecodeSpec {
   InputSpec inputs;
   StateSpec state;
   WindowSpec window;
-  int tokensPerStep = 1;
+  int tokensPerStep = 1; // 1..8; beyond 1 at most window.length
 };
 
 constexpr int kMinDim = 16, kMaxDim = 256;
 constexpr int kMaxWindow = 64;
+constexpr int kMaxTokensPerStep = 8;
 constexpr int kMaxHeads = 4096;
 /// Magnitudes of real-valued fields that f32 arithmetic keeps apart from 0.
 constexpr double kMinReal = 1e-30, kMaxReal = 1e30;

@@ -18,6 +18,10 @@
 //          | record key decay | record value decay | record keys
 //          | record values |
 //
+// With several tokens per step a window ends with drafts: records and decays
+// beyond the fill, as many as the cursor says. Accepting some moves the fill,
+// and a step overwrites what was not accepted.
+//
 // Every region starts at a multiple of 16 bytes, heads and regions of 512
 // bytes and more at one of 128. codes are [key, value] over
 // the padded dims, in columns [value, key]; padding elements are zero. A code
@@ -125,6 +129,7 @@ struct SlotLayout {
   int paddedValue = 0;          // a multiple of 16
   int window = 1;               // tokens
   int compensators = 0;
+  int tokensPerStep = 1; // of which the last ones may be drafts
   RecordShape record;
   std::vector<ScaleSpec> scales; // in the order in which they were fitted
   CodeOrder codeOrder = CodeOrder::Rows;
@@ -134,9 +139,9 @@ struct SlotLayout {
   Region valueScale; // [1, paddedValue]
   Region compKeys;   // f16 [compensators, paddedKey]
   Region compValues; // f16 [compensators, paddedValue]
-  Region cursor;     // [1, 4] words: u32 fill, u32 0, u64 tokens; in f32 units
-  Region carried;    // f32 [carried vectors, paddedKey]
-  Region totalKeyDecay; // f32 [1, 1 or paddedKey]: product over the window
+  Region cursor;     // [1, 4] words: u32 fill, u32 drafts, u64 tokens; as f32
+  Region carried;    // f32 [places() * carried vectors, paddedKey]
+  Region totalKeyDecay; // f32 [places(), 1 or paddedKey]: product over window
   Region totalValueDecay;
   Region recordKeyDecay;   // [window, 1 or paddedKey]: each token's own decay
   Region recordValueDecay; // [window, 1 or paddedValue]
@@ -146,6 +151,9 @@ struct SlotLayout {
   int64_t headBytes = 0;
   int64_t slotBytes = 0;
 
+  /// Places of a total decay and of carried vectors: place 0 belongs to the
+  /// tokens that are accepted, place t to what t drafts behind them leave.
+  int places() const { return tokensPerStep > 1 ? 1 + tokensPerStep : 1; }
   /// Bytes of codes, scales, compensators and carried vectors of one head.
   int64_t stateBytesPerHead() const;
   /// stateBytesPerHead() * 8 / (keyDim * valueDim).

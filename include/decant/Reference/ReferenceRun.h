@@ -31,10 +31,16 @@ Expected<ReferenceRun> runReference(const RuleProgram &program,
                                     const TraceView &trace,
                                     const HeadShape &heads, int64_t tokens);
 
-/// The same, but every layout.window tokens the state is stored and read back
-/// (encodeHead, decodeHead). Within a window nothing is rounded, so this is the
-/// best that a kernel with this format can do. The state at the end is a stored
-/// one if `tokens` is a multiple of the window.
+/// The same, but after each of `folds` tokens, which ascend, the state is
+/// stored and read back (encodeHead, decodeHead). Within a window nothing is
+/// rounded, so this is the best that a kernel with this format can do.
+Expected<ReferenceRun> runReference(const RuleProgram &program,
+                                    const TraceView &trace,
+                                    const HeadShape &heads, int64_t tokens,
+                                    const SlotLayout &layout,
+                                    const std::vector<int64_t> &folds);
+/// Stores every layout.window tokens: what one token per step does. The state
+/// at the end is a stored one if `tokens` is a multiple of the window.
 Expected<ReferenceRun> runReference(const RuleProgram &program,
                                     const TraceView &trace,
                                     const HeadShape &heads, int64_t tokens,

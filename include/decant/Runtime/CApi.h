@@ -16,6 +16,8 @@
 #include "decant-c/decant_runtime.h"
 #include "decant/Runtime/Program.h"
 
+#include <cstddef>
+#include <cstring>
 #include <exception>
 
 struct DecantDevice {
@@ -49,15 +51,28 @@ template <typename Work> DecantStatus guarded(Work work) noexcept {
   }
 }
 
-/// Reads a struct that begins with its size. Version 1 knows one size of each;
-/// a later version fills in what an older header lacks.
+/// The size of a struct in the first header that has it. Fields are added at
+/// the end; what an older header lacks is 0, or is not written.
+template <typename Sized> constexpr size_t firstSize() { return sizeof(Sized); }
+template <> constexpr size_t firstSize<DecantStepCall>() {
+  return offsetof(DecantStepCall, cu_seqlens);
+}
+template <> constexpr size_t firstSize<DecantProgramInfo>() {
+  return offsetof(DecantProgramInfo, tokens_per_step);
+}
+template <typename Sized> bool knowsSize(size_t size) {
+  return size == sizeof(Sized) || size == firstSize<Sized>();
+}
+
+/// Reads a struct that begins with its size.
 template <typename Sized>
 Status readSized(const char *name, const Sized *given, Sized &result) {
   if (!given)
     return nullArgument(name);
-  if (given->struct_size != sizeof(Sized))
+  if (!knowsSize<Sized>(given->struct_size))
     return wrongSize(name, given->struct_size, sizeof(Sized));
-  result = *given;
+  result = {};
+  std::memcpy(&result, given, given->struct_size);
   return {};
 }
 
@@ -66,10 +81,10 @@ template <typename Sized>
 Status writeSized(const char *name, Sized values, Sized *result) {
   if (!result)
     return nullArgument(name);
-  if (result->struct_size != sizeof(Sized))
+  if (!knowsSize<Sized>(result->struct_size))
     return wrongSize(name, result->struct_size, sizeof(Sized));
-  values.struct_size = sizeof(Sized);
-  *result = values;
+  values.struct_size = result->struct_size;
+  std::memcpy(result, &values, values.struct_size);
   return {};
 }
 

@@ -56,9 +56,14 @@ struct NamedTensor {
 
 /// One token for each row. Fields that the kernel does not take stay empty:
 /// either qkv or q, k and v are taken; aLog and dtBias go with two decay forms.
+///
+/// A program of several tokens per step takes cuSeqlens: row i of the batch has
+/// rows cuSeqlens[i] .. cuSeqlens[i + 1] - 1 of the inputs and of out, 0 to
+/// tokensPerStep of them (more are not looked at).
 struct StepCall {
   SlotPool pool;
   SlotRows rows;
+  const int32_t *cuSeqlens = nullptr; // device, [rows + 1]
   RowTensor qkv, q, k, v, decay, beta;
   const void *aLog = nullptr;
   const void *dtBias = nullptr;
@@ -69,7 +74,17 @@ struct StepCall {
   StreamHandle stream = nullptr;
 };
 
-/// Folds the windows of these rows, however full they are.
+/// Makes the first accepted[i] tokens of row i's last step part of its sequence
+/// and forgets the others.
+struct CommitCall {
+  SlotPool pool;
+  SlotRows rows;
+  const int32_t *accepted = nullptr; // device, [rows]
+  StreamHandle stream = nullptr;
+};
+
+/// Folds the windows of these rows, however full they are. Tokens that no
+/// commit has accepted are forgotten.
 struct FlushCall {
   SlotPool pool;
   SlotRows rows;
@@ -116,6 +131,7 @@ struct ProgramInfo {
   int keyDim = 0, valueDim = 0;
   int window = 1; // tokens
   int compensators = 0;
+  int tokensPerStep = 1; // most of a row; beyond 1 a commit follows each step
   PadPolicy pad = PadPolicy::Negative;
   int64_t stateBytesPerHead = 0; // codes, scales and compensators
   double bitsPerElement = 0;     // the same, per element of the state
@@ -146,7 +162,12 @@ public:
   /// Why step would refuse this call; host only, does nothing.
   Status supported(const StepCall &call) const;
 
+  /// With several tokens per step, a window without room for a row's tokens is
+  /// folded before them, and the tokens are drafts: a step that no commit
+  /// follows has changed nothing but what the next one overwrites.
   Status step(const StepCall &call) const;
+  /// Refused where a step decodes one token, which needs no commit.
+  Status commit(const CommitCall &call) const;
   Status flush(const FlushCall &call) const;
   Status pack(const DenseCall &call) const;
   Status unpack(const DenseCall &call) const;
@@ -159,6 +180,13 @@ public:
   Status checkSlots(const int32_t *slots, int64_t rows, int64_t stride,
                     int64_t slotCount) const;
 
+  /// For debugging, of a program of several tokens per step: `cuSeqlens` is a
+  /// host copy of a step's, `accepted` one of its commit's, or null. Refuses
+  /// offsets that go down, more tokens than a step decodes, and accepted counts
+  /// that are negative or beyond the row's tokens.
+  Status checkTokens(const int32_t *cuSeqlens, const int32_t *accepted,
+                     int64_t rows) const;
+
 private:
   Program();
 
@@ -170,6 +198,7 @@ private:
   ProgramInfo facts;
   std::unique_ptr<LoadedImage> decode, transfer;
   std::unique_ptr<ArgTable> stepTable, commitTable; // no commit: window 1
+  std::unique_ptr<ArgTable> acceptTable; // of several tokens per step
   std::unique_ptr<ArgTable> packF32, packBf16, unpackF32, unpackBf16;
 };
 

@@ -16,8 +16,10 @@ void decant::tileAppend(LaneTile &tile, const StoredHead &head,
   const RecordShape &shape = tile.layout.record;
   // Other lanes may still be reading the total decay and the cursor; under mma
   // all had them before the read's first barrier.
-  if (tile.schedule.strategy != Strategy::Mma)
+  // A draft has places of its own.
+  if (tile.schedule.strategy != Strategy::Mma && !head.drafts)
     tile.barrier();
+  Value place = head.drafts ? tile.add(head.drafts, tile.index(1)) : Value();
   Value room =
       arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult, window.fill,
                             tile.index(tile.layout.window));
@@ -34,13 +36,15 @@ void decant::tileAppend(LaneTile &tile, const StoredHead &head,
       if (decay == DecayShape::None)
         return;
       tile.storeDecay(decay, axis, record, window.fill, factor);
-      tile.storeDecay(decay, axis, product, tile.index(0),
+      tile.storeDecay(decay, axis, product, place ? place : tile.index(0),
                       tile.mul(total, factor));
     };
     storeDecays(shape.keyDecay, VectorAxis::Key, update.keyDecay,
                 window.keyDecay, head.recordKeyDecay, head.totalKeyDecay);
     storeDecays(shape.valueDecay, VectorAxis::Value, update.valueDecay,
                 window.valueDecay, head.recordValueDecay, head.totalValueDecay);
+    if (place)
+      return head.setDrafts(tile, place);
     head.setFill(tile, tile.add(window.fill, tile.index(1)));
     head.addToken(tile, window.tokens);
   });

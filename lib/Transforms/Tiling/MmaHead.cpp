@@ -69,26 +69,60 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
 void MmaHead::load() {
   Loaded now;
   const StoredHead::RawStart raw = head.loadStart(t);
-  const int chunks = warp.valueTilesPerWarp * warp.chunks;
   if (staged.memref)
     stageCodes();
-  else if (use.vectors > 0 && chunks <= kMaxChunksInFlight)
-    for (int c = 0; c < warp.chunks; ++c)
-      for (int i = 0; i < warp.valueTilesPerWarp; ++i) {
-        Value tile = warp.ownValueTile(i);
-        now.codes.push_back(warp.loadChunk(codes, tile, t.index(c)));
-      }
-  if (!layout.keyScale.empty())
-    now.keyScale = t.loadAlong(VectorAxis::Key, head.keyScale, t.index(0));
-  if (!layout.valueScale.empty())
-    now.valueScale =
-        t.loadAlong(VectorAxis::Value, head.valueScale, t.index(0));
+  else
+    loadCodes(now);
+  loadScales(now);
   copyCompensators();
   zeroRows(readRows, readEnd);
   // What depends on the fill waits for it.
   now.window = head.start(t, raw);
   copyRecords(t.mul(now.window.fill, t.index(layout.record.writes)));
   loaded = std::move(now);
+}
+
+void MmaHead::loadState() {
+  if (staged.memref)
+    stageCodes();
+  Loaded now;
+  loadScales(now);
+  if (!decaysKeys())
+    copyCompensators();
+  zeroRows(readRows, readEnd);
+  loaded = std::move(now);
+}
+
+void MmaHead::loadToken(const StoredHead &after) {
+  const StoredHead::RawStart raw = after.loadStart(t);
+  if (!staged.memref)
+    loadCodes(*loaded);
+  // A token multiplies its total decay into their keys.
+  if (decaysKeys())
+    copyCompensators();
+  loaded->window = after.start(t, raw);
+  copyRecords(t.mul(loaded->window.fill, t.index(layout.record.writes)));
+}
+
+/// To registers, where they are few enough.
+void MmaHead::loadCodes(Loaded &now) {
+  const int chunks = warp.valueTilesPerWarp * warp.chunks;
+  now.codes.clear();
+  if (use.vectors == 0 || chunks > kMaxChunksInFlight)
+    return;
+  for (int c = 0; c < warp.chunks; ++c)
+    for (int i = 0; i < warp.valueTilesPerWarp; ++i) {
+      Value tile = warp.ownValueTile(i);
+      now.codes.push_back(warp.loadChunk(codes, tile, t.index(c)));
+    }
+}
+
+void MmaHead::loadScales(Loaded &now) {
+  if (!layout.keyScale.empty())
+    now.keyScale = t.loadAlong(VectorAxis::Key, head.keyScale, t.index(0));
+  if (!layout.valueScale.empty())
+    now.valueScale =
+        t.loadAlong(VectorAxis::Value, head.valueScale, t.index(0));
 }
 
 /// A lane copies the chunks that it will use.

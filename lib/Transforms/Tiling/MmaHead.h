@@ -40,6 +40,10 @@ public:
 
   /// Starts the loads and copies of what a read or a fold needs.
   void load();
+  /// The same for several tokens: first what all of them read, then for each
+  /// the head as the drafts before it leave it.
+  void loadState();
+  void loadToken(const StoredHead &after);
   bool isLoaded() const { return loaded.has_value(); }
   llvm::SmallVector<mlir::Value> read(llvm::ArrayRef<mlir::Value> vectors);
   /// The state after `update` becomes the checkpoint.
@@ -56,6 +60,8 @@ private:
     mlir::Value keyScale, valueScale;     // null: none
     WindowStart window;
   };
+  void loadScales(Loaded &now);
+  void loadCodes(Loaded &now);
   void stageCodes();
   void copyCompensators();
   void copyRecords(mlir::Value validRecords);
@@ -96,6 +102,9 @@ private:
                        mlir::Value firstElement);
   llvm::SmallVector<mlir::Value> readGroup(llvm::ArrayRef<mlir::Value> vectors);
   llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
+  bool decaysKeys() const {
+    return layout.record.keyDecay == DecayShape::Vector;
+  }
   bool hasTerms() const { return layout.window > 1 || layout.compensators > 0; }
 
   LaneTile &t;

@@ -58,6 +58,57 @@ void StoredHead::setFill(LaneTile &tile, Value fill) const {
     memref::StoreOp::create(tile.b, word, words,
                             ValueRange{tile.index(0), tile.index(0)});
   });
+  if (tile.layout.tokensPerStep > 1)
+    setDrafts(tile, tile.index(0));
+}
+
+void StoredHead::setDrafts(LaneTile &tile, Value count) const {
+  tile.onFirstLane([&] {
+    Value word =
+        arith::IndexCastUIOp::create(tile.b, tile.b.getI32Type(), count);
+    memref::StoreOp::create(tile.b, word, words,
+                            ValueRange{tile.index(0), tile.index(1)});
+  });
+}
+
+void StoredHead::accept(LaneTile &tile, Value count) const {
+  const SlotLayout &layout = tile.layout;
+  Value word = memref::LoadOp::create(tile.b, words,
+                                      ValueRange{tile.index(0), tile.index(1)});
+  Value drafts =
+      arith::IndexCastUIOp::create(tile.b, tile.b.getIndexType(), word);
+  count = arith::MaxSIOp::create(tile.b, count, tile.index(0));
+  count = arith::MinSIOp::create(tile.b, count, drafts);
+  Value next = tile.add(fill(tile), count);
+  auto move = [&](VectorAxis axis, const View &view, Value from, Value to) {
+    tile.storeAlong(axis, view, to, tile.loadAlong(axis, view, from));
+  };
+  auto moveTotal = [&](DecayShape shape, VectorAxis axis, const View &total) {
+    if (shape != DecayShape::None)
+      tile.storeDecay(shape, axis, total, tile.index(0),
+                      tile.loadDecay(shape, axis, total, count));
+  };
+  // Place 0 is already what no draft leaves.
+  Value some = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ugt, count,
+                                     tile.index(0));
+  tile.ifTrue(some, [&] {
+    moveTotal(layout.record.keyDecay, VectorAxis::Key, totalKeyDecay);
+    moveTotal(layout.record.valueDecay, VectorAxis::Value, totalValueDecay);
+    Value place = tile.mul(count, tile.index(layout.record.carried));
+    for (int i = 0; i < layout.record.carried; ++i)
+      move(VectorAxis::Key, carried, tile.add(place, tile.index(i)),
+           tile.index(i));
+  });
+  tile.barrier(); // all lanes have read the cursor
+  setFill(tile, next);
+  tile.onFirstLane([&] {
+    const Value at[] = {tile.index(0), tile.index(1)};
+    Value before = memref::LoadOp::create(tile.b, tokens, at);
+    Value more =
+        arith::IndexCastUIOp::create(tile.b, tile.b.getI64Type(), count);
+    memref::StoreOp::create(tile.b, arith::AddIOp::create(tile.b, before, more),
+                            tokens, at);
+  });
 }
 
 void StoredHead::addToken(LaneTile &tile, Value count) const {
@@ -129,11 +180,11 @@ StoredHead::RawStart StoredHead::loadStart(LaneTile &tile) const {
   const RecordShape &shape = tile.layout.record;
   if (tile.layout.window == 1)
     return {tile.index(0), {}, {}, {}};
-  return {fill(tile),
-          tile.loadDecay(shape.keyDecay, VectorAxis::Key, totalKeyDecay,
-                         tile.index(0)),
+  Value place = drafts ? drafts : tile.index(0);
+  return {drafts ? tile.add(fill(tile), drafts) : fill(tile),
+          tile.loadDecay(shape.keyDecay, VectorAxis::Key, totalKeyDecay, place),
           tile.loadDecay(shape.valueDecay, VectorAxis::Value, totalValueDecay,
-                         tile.index(0)),
+                         place),
           memref::LoadOp::create(tile.b, tokens,
                                  ValueRange{tile.index(0), tile.index(1)})};
 }

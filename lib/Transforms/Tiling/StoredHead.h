@@ -31,7 +31,14 @@ struct StoredHead {
   /// `pool` is the slots' memory, `offset` the head's first byte.
   StoredHead(LaneTile &tile, mlir::Value pool, mlir::Value offset);
 
-  mlir::Value fill(LaneTile &tile) const; // index
+  /// The same head as `count` drafts leave it.
+  StoredHead after(mlir::Value count) const {
+    StoredHead head = *this;
+    head.drafts = count;
+    return head;
+  }
+
+  mlir::Value fill(LaneTile &tile) const; // index, of accepted tokens
   void setFill(LaneTile &tile, mlir::Value fill) const;
   /// `tokens` is the count before, null when it has not been loaded.
   void addToken(LaneTile &tile, mlir::Value tokens = {}) const;
@@ -39,6 +46,9 @@ struct StoredHead {
   /// for at the end.
   mlir::Value tokenCount(LaneTile &tile) const;
   void clearTokens(LaneTile &tile) const;
+  void setDrafts(LaneTile &tile, mlir::Value count) const;
+  /// The first `count` drafts become tokens of the window.
+  void accept(LaneTile &tile, mlir::Value count) const;
   /// Writes version, fill and tokens to the slot's header, for hosts to read.
   /// `tokens`, where the lane has the count at window 1, saves it two waits for
   /// what it has just written. Where `folds` holds, a fold that empties the
@@ -72,6 +82,7 @@ struct StoredHead {
                   RecordsBody body) const;
 
   mlir::Value pool, offset; // of the head's first byte
+  mlir::Value drafts;       // behind the fill; null: none is looked at
   CodeRows codes;
   View keyScale, valueScale, compKeys, compValues, carried;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;

@@ -279,6 +279,16 @@ decant.kernel @append_c1(%w: !window, %k: !key, %u: !value) {
 
 // -----
 
+!window = !decant.window<keyDim = 16, valueDim = 16, length = 4, compensators = 0,
+    records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
+decant.kernel @after_c1(%w: !window, %token: index) {
+  // expected-error @+1 {{its tokens must be 2 or more (after_c1)}}
+  %now = decant.after %w drafts %token : !window
+  decant.return
+}
+
+// -----
+
 !window = !decant.window<keyDim = 16, valueDim = 16, length = 1, compensators = 0,
     records = f16, writes = 1, keyDecay = scalar, valueDecay = none>
 !key = tensor<16xf32, #decant.axis<key>>

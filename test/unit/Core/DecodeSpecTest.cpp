@@ -151,7 +151,13 @@ TEST(DecodeSpec, EachContradictionIsFoundAlone) {
       {"window.compensators", "0 to 16",
        [](auto &s) { s.window.compensators = 17; }},
       {"window.records", "found int8", [=](auto &s) { s.window.records = i8; }},
-      {"tokens_per_step", "allowed: 1", [](auto &s) { s.tokensPerStep = 2; }},
+      {"tokens_per_step", "found 0", [](auto &s) { s.tokensPerStep = 0; }},
+      {"tokens_per_step", "1 to 8", [](auto &s) { s.tokensPerStep = 9; }},
+      {"tokens_per_step", "found 4 with window.length 1",
+       [](auto &s) {
+         s.tokensPerStep = 4;
+         s.window.length = 1;
+       }},
   };
   for (const Wrong &wrong : cases) {
     SCOPED_TRACE(std::string(wrong.path) + ", " + wrong.text);

@@ -206,8 +206,8 @@ TEST(KernelImage, NamesEachKindOfDamage) {
   has(file.substr(0, file.size() - 1), "truncated");
   has(file + "x", "1 bytes too long");
   std::string newer = file;
-  newer[8] = 3;
-  has(newer, "format version 3, and this build reads version 2");
+  newer[8] = 4;
+  has(newer, "format version 4, and this build reads version 3");
   std::string flipped = file;
   flipped.back() ^= 1;
   has(flipped, "hash mismatch");

@@ -113,7 +113,7 @@ void Layer::allocate() {
   int64_t spreads = 1;
   for (const KernelArg &arg : compiled->stepArguments()) {
     if (arg.kind != ArgKind::Pointer || arg.name == "state" ||
-        arg.name == "slots")
+        arg.name == "slots" || arg.name == "cu_seqlens")
       continue;
     Tensor tensor;
     tensor.arg = arg;
@@ -126,7 +126,8 @@ void Layer::allocate() {
       tensor.stride = arg.rowWidth;
       if (placement.spread) // each input its own, to tell them apart
         tensor.stride += spreads++ * std::max<int64_t>(1, arg.align / size);
-      tensor.bytes = AlignedBytes(rows() * tensor.stride * size);
+      tensor.bytes =
+          AlignedBytes(rows() * spec.tokensPerStep * tensor.stride * size);
     }
     tensors[arg.name] = std::move(tensor);
   }
@@ -140,7 +141,7 @@ SlotRows Layer::slotRows() const {
   return {slotNumbers.data(), slotsStride, rows()};
 }
 
-void Layer::write(const Token &token) {
+void Layer::write(const Token &token, int64_t first, int64_t rows) {
   for (const auto &[name, values] : token) {
     std::string target = name;
     int64_t offset = 0;
@@ -153,8 +154,9 @@ void Layer::write(const Token &token) {
     if (found == tensors.end())
       throw std::runtime_error("the kernel takes no \"" + target + "\"");
     Tensor &tensor = found->second;
-    storeRows(values, tensor.arg.rowWidth == 0 ? 1 : rows(), tensor.stride,
-              offset, tensor.arg.type, tensor.bytes.data());
+    storeRows(values, tensor.arg.rowWidth == 0 ? 1 : rows, tensor.stride,
+              offset + first * tensor.stride, tensor.arg.type,
+              tensor.bytes.data());
   }
 }
 
@@ -162,6 +164,7 @@ StepCall Layer::call() {
   StepCall call;
   call.pool = slotPool();
   call.rows = slotRows();
+  call.cuSeqlens = spec.tokensPerStep > 1 ? cuSeqlens.data() : nullptr;
   extras.clear();
   const std::map<std::string, RowTensor StepCall::*> fields = {
       {"qkv", &StepCall::qkv},     {"q", &StepCall::q},
@@ -188,17 +191,55 @@ StepCall Layer::call() {
   return call;
 }
 
-std::vector<double> Layer::step(const Token &token) {
-  write(token);
-  Tensor &out = tensors.at("out");
-  const AlignedBytes poisoned(out.bytes.size());
-  std::memcpy(out.bytes.data(), poisoned.data(), poisoned.size());
-  require(compiled->step(call()));
+void Layer::poisonOutputs() {
+  AlignedBytes &bytes = tensors.at("out").bytes;
+  const AlignedBytes poisoned(bytes.size());
+  std::memcpy(bytes.data(), poisoned.data(), poisoned.size());
+}
 
+std::vector<double> Layer::step(const Token &token) {
+  write(token, 0, rows());
+  poisonOutputs();
+  require(compiled->step(call()));
+  return readOutputs(0, rows());
+}
+
+std::vector<std::vector<double>>
+Layer::draft(const std::vector<std::vector<Token>> &tokens) {
+  cuSeqlens = {0};
+  for (const std::vector<Token> &ofRow : tokens) {
+    for (const Token &token : ofRow)
+      write(token, cuSeqlens.back() + (&token - ofRow.data()), 1);
+    cuSeqlens.push_back(cuSeqlens.back() + int32_t(ofRow.size()));
+  }
+  poisonOutputs();
+  require(compiled->step(call()));
+  std::vector<std::vector<double>> outputs;
+  for (size_t row = 0; row < tokens.size(); ++row)
+    outputs.push_back(
+        readOutputs(cuSeqlens[row], cuSeqlens[row + 1] - cuSeqlens[row]));
+  const Tensor &out = tensors.at("out");
+  for (int64_t i = cuSeqlens.back() * out.stride * elementBytes(out.arg.type);
+       i < out.bytes.size(); ++i)
+    if (out.bytes.data()[i] != kPoison)
+      throw std::runtime_error("the kernel wrote beyond the last token");
+  return outputs;
+}
+
+void Layer::commit(const std::vector<int32_t> &accepted) {
+  CommitCall commit;
+  commit.pool = slotPool();
+  commit.rows = slotRows();
+  commit.accepted = accepted.data();
+  require(compiled->commit(commit));
+}
+
+std::vector<double> Layer::readOutputs(int64_t first, int64_t count) {
+  const Tensor &out = tensors.at("out");
   const int64_t size = elementBytes(out.arg.type), width = out.arg.rowWidth;
-  std::vector<double> outputs(rows() * width);
-  for (int64_t row = 0; row < rows(); ++row) {
-    const uint8_t *bytes = out.bytes.data() + row * out.stride * size;
+  std::vector<double> outputs(count * width);
+  for (int64_t row = 0; row < count; ++row) {
+    const uint8_t *bytes = out.bytes.data() + (first + row) * out.stride * size;
     for (int64_t i = 0; i < width; ++i)
       outputs[row * width + i] = loadElement(out.arg.type, bytes + i * size);
     for (int64_t i = width * size; i < out.stride * size; ++i)
@@ -274,7 +315,7 @@ std::vector<double> Layer::carried() {
   const Region &region = layout().carried;
   for (int32_t number : placement.slots)
     for (int head = 0; head < layout().valueHeads; ++head)
-      for (int64_t row = 0; row < region.count; ++row)
+      for (int row = 0; row < layout().record.carried; ++row)
         for (int k = 0; k < layout().keyDim; ++k)
           all.push_back(loadElement(
               region.type,

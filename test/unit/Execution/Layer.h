@@ -68,6 +68,12 @@ public:
 
   /// Decodes one token; returns the outputs [rows, value heads, value dim].
   std::vector<double> step(const Token &token);
+  /// Offers each row its tokens, which have one row each; returns the rows'
+  /// outputs, [tokens, value heads, value dim]. For several tokens per step.
+  std::vector<std::vector<double>>
+  draft(const std::vector<std::vector<Token>> &tokens);
+  /// Accepts the first of them.
+  void commit(const std::vector<int32_t> &accepted);
   void flush();
   /// Dense states of all rows, [rows, value heads, ...] as f32 or bf16 values.
   void pack(const std::vector<double> &states,
@@ -96,7 +102,10 @@ private:
 
   void compile(Engine &engine, Kernels kernels, CompileOptions options);
   void allocate();
-  void write(const Token &token);
+  /// From row `first` of the inputs on.
+  void write(const Token &token, int64_t first, int64_t rows);
+  std::vector<double> readOutputs(int64_t first, int64_t rows);
+  void poisonOutputs();
   StepCall call();
   DenseCall denseCall(ElementType type, DenseOrder order);
 
@@ -106,6 +115,7 @@ private:
   int64_t strideBytes = 0, count = 0, slotsStride = 1;
   AlignedBytes poolBytes, denseBytes;
   std::vector<int32_t> slotNumbers; // slotsStride apart
+  std::vector<int32_t> cuSeqlens;   // of several tokens per step
   std::map<std::string, Tensor> tensors;
   std::vector<NamedTensor> extras;
 };
