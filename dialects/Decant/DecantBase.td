@@ -42,7 +42,11 @@ def Decant_VectorAxis : Decant_Enum<"VectorAxis", "axis of a state", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">]>;
 def Decant_FitKind : Decant_Enum<"FitKind", "how a scale is fitted", [
   I32EnumAttrCase<"AbsMax", 0, "absmax">,
-  I32EnumAttrCase<"SqrtMeanAbs", 1, "sqrt_mean_abs">]>;
+  I32EnumAttrCase<"SqrtMeanAbs", 1, "sqrt_mean_abs">,
+  I32EnumAttrCase<"MinMax", 2, "minmax">]>;
+def Decant_ScaleAxis : Decant_Enum<"ScaleAxis", "along what a scale varies", [
+  I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,
+  I32EnumAttrCase<"Head", 2, "head">]>;
 def Decant_HeadMapKind : Decant_Enum<"HeadMapKind",
     "which query/key head a value head uses", [
   I32EnumAttrCase<"Group", 0, "group">, I32EnumAttrCase<"Modulo", 1, "modulo">]>;
@@ -121,18 +125,20 @@ def Decant_WindowAttr : Decant_StructAttr<"Window", "window"> {
 }
 
 def Decant_ScaleAttr : Decant_Attr<"Scale", "scale"> {
-  let summary = "one scale per index of an axis";
-  let parameters = (ins EnumParameter<Decant_VectorAxis>:$axis,
-                        EnumParameter<Decant_FitKind>:$fit, "::mlir::Type":$type);
-  let assemblyFormat = "`<` $axis `,` $fit `,` $type `>`";
+  let summary = "one scale per index of an axis, or per block of its lines";
+  let parameters = (ins EnumParameter<Decant_ScaleAxis>:$axis,
+                        EnumParameter<Decant_FitKind>:$fit, "::mlir::Type":$type,
+                        DefaultValuedParameter<"int64_t", "0">:$block);
+  let assemblyFormat = "`<` $axis `,` $fit `,` $type (`,` `block` $block^)? `>`";
 }
 
 def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
   let summary = "asks in which bytes the state is stored";
   let description = [{
     A stored element is its code times its scales; scales are fitted in the
-    order written. A code of an integer type is symmetric and the last scale
-    must be absmax, which bounds it.
+    order written. The last scale must be absmax or minmax, which bound the
+    codes. Codes of integers are symmetric; with minmax they are not, and each
+    group has an offset. Lines of an axis may be cut in blocks of elements.
   }];
   let parameters = (ins "::mlir::Type":$codes,
                         OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales);

@@ -143,6 +143,18 @@ Type decant::toType(MLIRContext *context, ElementType type) {
   case ElementType::I3:
   case ElementType::I2:
     return IntegerType::get(context, elementBits(type));
+  case ElementType::E4M3:
+    return Float8E4M3FNType::get(context);
+  case ElementType::E5M2:
+    return Float8E5M2Type::get(context);
+  case ElementType::E3M2:
+    return Float6E3M2FNType::get(context);
+  case ElementType::E2M3:
+    return Float6E2M3FNType::get(context);
+  case ElementType::E2M1:
+    return Float4E2M1FNType::get(context);
+  case ElementType::E8M0:
+    return Float8E8M0FNUType::get(context);
   }
   llvm_unreachable("an element type without an MLIR type");
 }
@@ -154,6 +166,11 @@ ElementType decant::toElementType(Type type) {
     return ElementType::F16;
   if (type.isBF16())
     return ElementType::BF16;
+  for (ElementType small :
+       {ElementType::E4M3, ElementType::E5M2, ElementType::E3M2,
+        ElementType::E2M3, ElementType::E2M1, ElementType::E8M0})
+    if (type == toType(type.getContext(), small))
+      return small;
   for (ElementType integer :
        {ElementType::I6, ElementType::I4, ElementType::I3, ElementType::I2})
     if (type.isInteger(elementBits(integer)))
@@ -166,10 +183,9 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
   Builder builder(context);
   SmallVector<Attribute> scales;
   for (const ScaleSpec &scale : layout.scales)
-    scales.push_back(ScaleAttr::get(
-        context, scale.axis == Axis::Key ? VectorAxis::Key : VectorAxis::Value,
-        scale.fit == ScaleFit::AbsMax ? FitKind::AbsMax : FitKind::SqrtMeanAbs,
-        toType(context, scale.type)));
+    scales.push_back(ScaleAttr::get(context, ScaleAxis(scale.axis),
+                                    FitKind(scale.fit),
+                                    toType(context, scale.type), scale.block));
   SmallVector<NamedAttribute> regions;
   for (const auto &[name, region] : layout.regions())
     if (!region.empty())
@@ -198,11 +214,9 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.record = {int(attr.getWrites()), DecayShape(attr.getKeyDecay()),
                    DecayShape(attr.getValueDecay()), int(attr.getCarried())};
   for (auto scale : attr.getScales().getAsRange<ScaleAttr>())
-    layout.scales.push_back(
-        {scale.getAxis() == VectorAxis::Key ? Axis::Key : Axis::Value,
-         scale.getFit() == FitKind::AbsMax ? ScaleFit::AbsMax
-                                           : ScaleFit::SqrtMeanAbs,
-         toElementType(scale.getType())});
+    layout.scales.push_back({Axis(scale.getAxis()), ScaleFit(scale.getFit()),
+                             toElementType(scale.getType()),
+                             int(scale.getBlock())});
   layout.codeOrder = CodeOrder(attr.getCodeOrder());
   auto region = [&](StringRef name) {
     auto held = attr.getRegions().getAs<RegionAttr>(name);
@@ -213,6 +227,9 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.codes = region("codes");
   layout.keyScale = region("key_scale");
   layout.valueScale = region("value_scale");
+  layout.headScale = region("head_scale");
+  layout.groupScale = region("group_scale");
+  layout.groupOffset = region("group_offset");
   layout.compKeys = region("comp_keys");
   layout.compValues = region("comp_values");
   layout.cursor = region("cursor");

@@ -47,6 +47,8 @@ double decant::bench::agreementBound(const Program &tested,
   double spacing = 0;
   if (isInteger(codes))
     spacing = kPeakOverMean / maxCode(codes);
+  else if (isSmallFloat(codes)) // half a step of the top binade
+    spacing = std::ldexp(1.0, -smallFloat(codes).fractionBits);
   else if (codes == ElementType::BF16 ||
            layout.recordKeys.type == ElementType::BF16)
     spacing = 0x1p-8;

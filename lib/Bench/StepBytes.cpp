@@ -54,7 +54,7 @@ std::vector<Traffic> decant::bench::stepTraffic(const KernelImage &image,
   };
   std::vector<Traffic> list = {
       state("codes", layout.codes.bytes()),
-      state("scales", layout.keyScale.bytes() + layout.valueScale.bytes()),
+      state("scales", layout.scaleBytes()),
       state("compensators",
             layout.compKeys.bytes() + layout.compValues.bytes())};
   if (hasWindow) {

@@ -83,7 +83,7 @@ CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
 double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
                         int value) {
   const ElementType type = layout.codes.type;
-  if (!isInteger(type))
+  if (isWideFloat(type))
     return loadElement(
         type, head + codePlace(layout, codePlanes(layout)[0], key, value).byte);
   int stored = 0;
@@ -92,6 +92,8 @@ double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
     const int field = (head[at.byte] >> at.shift) & ((1 << plane.bits) - 1);
     stored |= field << plane.firstBit;
   }
+  if (isSmallFloat(type))
+    return smallToDouble(type, uint8_t(stored));
   const int sign = 1 << (elementBits(type) - 1);
   return layout.codeOrder == CodeOrder::Fragments ? stored - sign
                                                   : (stored ^ sign) - sign;
@@ -100,14 +102,18 @@ double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
 void decant::storeCode(const SlotLayout &layout, uint8_t *head, int key,
                        int value, double code) {
   const ElementType type = layout.codes.type;
-  if (!isInteger(type)) {
+  if (isWideFloat(type)) {
     storeElement(type, code,
                  head +
                      codePlace(layout, codePlanes(layout)[0], key, value).byte);
     return;
   }
-  int stored = toCode(type, code);
-  if (layout.codeOrder == CodeOrder::Fragments)
+  int stored = isSmallFloat(type)
+                   ? doubleToSmall(type, code)
+                   : toCode(type, code,
+                            layout.groupOffset.empty() ? CodeRange::Symmetric
+                                                       : CodeRange::All);
+  if (isInteger(type) && layout.codeOrder == CodeOrder::Fragments)
     stored += 1 << (elementBits(type) - 1);
   for (const CodePlane &plane : codePlanes(layout)) {
     const CodePlace at = codePlace(layout, plane, key, value);

@@ -27,10 +27,16 @@ int elementBits(ElementType type) {
   case ElementType::BF16:
     return 16;
   case ElementType::I8:
+  case ElementType::E4M3:
+  case ElementType::E5M2:
+  case ElementType::E8M0:
     return 8;
   case ElementType::I6:
+  case ElementType::E3M2:
+  case ElementType::E2M3:
     return 6;
   case ElementType::I4:
+  case ElementType::E2M1:
     return 4;
   case ElementType::I3:
     return 3;
@@ -46,11 +52,23 @@ int elementBytes(ElementType type) {
   return elementBits(type) / 8;
 }
 
-bool isInteger(ElementType type) { return type >= ElementType::I8; }
+bool isInteger(ElementType type) {
+  return type >= ElementType::I8 && type <= ElementType::I2;
+}
+
+bool isWideFloat(ElementType type) { return type <= ElementType::BF16; }
+
+bool isSmallFloat(ElementType type) {
+  return type >= ElementType::E4M3 && type <= ElementType::E2M1;
+}
 
 int maxCode(ElementType type) {
   assert(isInteger(type) && "only integer codes are bounded");
   return (1 << (elementBits(type) - 1)) - 1;
+}
+
+bool isGrouped(const ScaleSpec &scale) {
+  return scale.block > 0 || scale.fit == ScaleFit::MinMax;
 }
 
 bool operator==(const RuleRef &a, const RuleRef &b) {
@@ -79,14 +97,44 @@ const char *toString(ElementType type) {
     return "int3";
   case ElementType::I2:
     return "int2";
+  case ElementType::E4M3:
+    return "e4m3";
+  case ElementType::E5M2:
+    return "e5m2";
+  case ElementType::E3M2:
+    return "e3m2";
+  case ElementType::E2M3:
+    return "e2m3";
+  case ElementType::E2M1:
+    return "e2m1";
+  case ElementType::E8M0:
+    return "e8m0";
   }
   return "invalid";
 }
 
-const char *toString(Axis axis) { return axis == Axis::Key ? "key" : "value"; }
+const char *toString(Axis axis) {
+  switch (axis) {
+  case Axis::Key:
+    return "key";
+  case Axis::Value:
+    return "value";
+  case Axis::Head:
+    return "head";
+  }
+  return "invalid";
+}
 
 const char *toString(ScaleFit fit) {
-  return fit == ScaleFit::AbsMax ? "absmax" : "sqrt_mean_abs";
+  switch (fit) {
+  case ScaleFit::AbsMax:
+    return "absmax";
+  case ScaleFit::SqrtMeanAbs:
+    return "sqrt_mean_abs";
+  case ScaleFit::MinMax:
+    return "minmax";
+  }
+  return "invalid";
 }
 
 const char *toString(HeadMap map) {
@@ -164,7 +212,7 @@ public:
                             low, high));
   }
   void floating(const char *path, ElementType found) {
-    if (isInteger(found))
+    if (!isWideFloat(found))
       add(path,
           fmt::format("found {}; allowed: f32, f16 or bf16", toString(found)));
   }
@@ -204,12 +252,67 @@ void checkInputs(const InputSpec &inputs, Checker &check) {
   check.real("inputs.scale", inputs.scale, kMinReal, kMaxReal);
 }
 
+/// What one scale may be, whatever stands beside it.
+void checkScale(const StateSpec &state, size_t index, Checker &check) {
+  const ScaleSpec &scale = state.scales[index];
+  const bool last = index + 1 == state.scales.size();
+  auto add = [&](const char *field, std::string message) {
+    check.add(fmt::format("state.scale.{}.{}", index, field).c_str(),
+              std::move(message));
+  };
+  if (!isWideFloat(scale.type) && scale.type != ElementType::E4M3 &&
+      scale.type != ElementType::E8M0)
+    add("type", fmt::format("found {}; allowed: f32, f16, bf16, e4m3 or e8m0",
+                            toString(scale.type)));
+  constexpr int kBlocks[] = {16, 32, 64, 128};
+  const bool isBlock = std::find(std::begin(kBlocks), std::end(kBlocks),
+                                 scale.block) != std::end(kBlocks);
+  if (scale.block != 0 && !isBlock)
+    add("block", fmt::format("found {}; allowed: 16, 32, 64 or 128, or no "
+                             "blocks",
+                             scale.block));
+  if (scale.block != 0 && scale.axis == Axis::Head)
+    add("block", fmt::format("found {} on axis head; allowed: blocks of key "
+                             "rows or value columns",
+                             scale.block));
+  // Only these bound what is left to encode, so the last fit must be one of
+  // them for every code to lie in its type's range.
+  if (last && scale.fit == ScaleFit::SqrtMeanAbs)
+    add("fit", fmt::format("found sqrt_mean_abs in the last scale; allowed: "
+                           "absmax, or minmax for integers, which keep every "
+                           "code within what {} can hold",
+                           toString(state.codes)));
+  if (!last && isGrouped(scale))
+    add(scale.block ? "block" : "fit",
+        fmt::format("found {} in scale {} of {}; allowed: only in the last one",
+                    scale.block ? "blocks" : "minmax", index + 1,
+                    state.scales.size()));
+  if (scale.fit != ScaleFit::MinMax)
+    return;
+  if (!isInteger(state.codes))
+    add("fit", fmt::format("found minmax beside state.codes {}; allowed: only "
+                           "when state.codes is an integer type, whose codes "
+                           "are evenly spaced",
+                           toString(state.codes)));
+  if (scale.axis == Axis::Head)
+    add("fit", "found minmax on axis head; allowed: minmax of key rows, of "
+               "value columns or of blocks of them");
+  if (!isWideFloat(scale.type))
+    add("type", fmt::format("found {} beside fit minmax; allowed: f32, f16 or "
+                            "bf16, since offsets have signs and fractions",
+                            toString(scale.type)));
+}
+
 void checkState(const StateSpec &state, Checker &check) {
-  if (!isInteger(state.codes)) {
+  if (state.codes == ElementType::E8M0)
+    check.add("state.codes",
+              "found e8m0; allowed: any other type, since powers of two "
+              "without a sign are for scales");
+  if (isWideFloat(state.codes)) {
     if (!state.scales.empty())
       check.add("state.scale",
                 fmt::format("found {} scale{} beside state.codes {}; allowed: "
-                            "only when state.codes is an integer type",
+                            "only when state.codes has at most 8 bits",
                             state.scales.size(),
                             state.scales.size() == 1 ? "" : "s",
                             toString(state.codes)));
@@ -218,12 +321,14 @@ void checkState(const StateSpec &state, Checker &check) {
   if (state.scales.empty()) {
     check.add("state.scale",
               fmt::format("found no scale beside state.codes {}; allowed: "
-                          "one scale per axis, the last one absmax",
+                          "one scale per axis, the last one absmax or minmax",
                           toString(state.codes)));
     return;
   }
-  for (Axis axis : {Axis::Key, Axis::Value}) {
-    auto onAxis = [axis](const ScaleSpec &scale) { return scale.axis == axis; };
+  for (Axis axis : {Axis::Key, Axis::Value, Axis::Head}) {
+    auto onAxis = [axis](const ScaleSpec &scale) {
+      return scale.axis == axis && !isGrouped(scale);
+    };
     auto count =
         std::count_if(state.scales.begin(), state.scales.end(), onAxis);
     if (count > 1)
@@ -233,17 +338,7 @@ void checkState(const StateSpec &state, Checker &check) {
                             count, toString(axis)));
   }
   for (size_t i = 0; i < state.scales.size(); ++i)
-    check.floating(fmt::format("state.scale.{}.type", i).c_str(),
-                   state.scales[i].type);
-  // Only absmax bounds what is left to encode, so the last fit must be one for
-  // every code to lie in its type's range.
-  if (state.scales.back().fit != ScaleFit::AbsMax)
-    check.add(
-        fmt::format("state.scale.{}.fit", state.scales.size() - 1).c_str(),
-        fmt::format("found {} in the last scale; allowed: absmax, which "
-                    "keeps every code within -{} to {}",
-                    toString(state.scales.back().fit), maxCode(state.codes),
-                    maxCode(state.codes)));
+    checkScale(state, i, check);
 }
 
 } // namespace
@@ -328,8 +423,10 @@ std::string canonicalText(const DecodeSpec &spec) {
   for (size_t i = 0; i < spec.state.scales.size(); ++i) {
     const ScaleSpec &scale = spec.state.scales[i];
     field(fmt::format("state.scale.{}", i),
-          fmt::format("{} {} {}", toString(scale.axis), toString(scale.fit),
-                      toString(scale.type)));
+          fmt::format("{} {} {}{}", toString(scale.axis), toString(scale.fit),
+                      toString(scale.type),
+                      scale.block ? fmt::format(" block {}", scale.block)
+                                  : std::string()));
   }
   field("window.length", spec.window.length);
   field("window.compensators", spec.window.compensators);

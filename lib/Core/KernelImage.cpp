@@ -47,6 +47,9 @@ constexpr NamedRegion kRegions[] = {
     {"codes", &SlotLayout::codes},
     {"key_scale", &SlotLayout::keyScale},
     {"value_scale", &SlotLayout::valueScale},
+    {"head_scale", &SlotLayout::headScale},
+    {"group_scale", &SlotLayout::groupScale},
+    {"group_offset", &SlotLayout::groupOffset},
     {"comp_keys", &SlotLayout::compKeys},
     {"comp_values", &SlotLayout::compValues},
     {"cursor", &SlotLayout::cursor},
@@ -60,8 +63,10 @@ constexpr NamedRegion kRegions[] = {
 };
 
 const std::initializer_list<ElementType> kElementTypes = {
-    ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::I8,
-    ElementType::I6,  ElementType::I4,  ElementType::I3,   ElementType::I2};
+    ElementType::F32,  ElementType::F16,  ElementType::BF16, ElementType::I8,
+    ElementType::I6,   ElementType::I4,   ElementType::I3,   ElementType::I2,
+    ElementType::E4M3, ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
+    ElementType::E2M1, ElementType::E8M0};
 const std::initializer_list<DecayShape> kDecayShapes = {
     DecayShape::None, DecayShape::Scalar, DecayShape::Vector};
 
@@ -93,7 +98,8 @@ json layoutToJson(const SlotLayout &layout) {
   for (const ScaleSpec &scale : layout.scales)
     scales.push_back({{"axis", toString(scale.axis)},
                       {"fit", toString(scale.fit)},
-                      {"type", toString(scale.type)}});
+                      {"type", toString(scale.type)},
+                      {"block", scale.block}});
   json regions = json::object();
   for (const NamedRegion &entry : kRegions) {
     const Region &region = layout.*entry.member;
@@ -161,9 +167,11 @@ SlotLayout layoutFromJson(FieldReader in) {
                {CodeOrder::Rows, CodeOrder::Fragments, CodeOrder::Columns});
   in.array("scales", [&](FieldReader scale) {
     layout.scales.push_back(
-        {scale.named("axis", {Axis::Key, Axis::Value}),
-         scale.named("fit", {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs}),
-         scale.named("type", kElementTypes)});
+        {scale.named("axis", {Axis::Key, Axis::Value, Axis::Head}),
+         scale.named("fit", {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs,
+                             ScaleFit::MinMax}),
+         scale.named("type", kElementTypes),
+         int(scale.integer("block", 0, kMaxExtent))});
   });
   layout.headBytes = in.integer("head_bytes", 1, kMaxBytes);
   layout.slotBytes = in.integer(

@@ -115,18 +115,81 @@ double decant::bfloatToDouble(uint16_t bits) { return toDouble(kBfloat, bits); }
 uint16_t decant::doubleToHalf(double value) { return toBits(kHalf, value); }
 uint16_t decant::doubleToBfloat(double value) { return toBits(kBfloat, value); }
 
+SmallFloat decant::smallFloat(ElementType type) {
+  switch (type) {
+  case ElementType::E4M3:
+    return {4, 3, 7, 448};
+  case ElementType::E5M2:
+    return {5, 2, 15, 57344};
+  case ElementType::E3M2:
+    return {3, 2, 3, 28};
+  case ElementType::E2M3:
+    return {2, 3, 1, 7.5};
+  case ElementType::E2M1:
+    return {2, 1, 1, 6};
+  default:
+    assert(false && "no small float");
+    return {};
+  }
+}
+
+uint8_t decant::doubleToSmall(ElementType type, double value) {
+  const SmallFloat format = smallFloat(type);
+  const double magnitude = std::isnan(value)
+                               ? format.largest
+                               : std::min(std::fabs(value), format.largest);
+  // The spacing of the binade; below the smallest normal, that of the first.
+  const int smallest = 1 - format.bias;
+  const int exponent =
+      magnitude < powerOfTwo(smallest) ? smallest : std::ilogb(magnitude);
+  const double steps =
+      std::nearbyint(magnitude * powerOfTwo(format.fractionBits - exponent));
+  const int pattern =
+      int(steps) + ((exponent - smallest) << format.fractionBits);
+  const int sign = std::signbit(value) && !std::isnan(value);
+  return uint8_t(pattern | sign << (format.exponentBits + format.fractionBits));
+}
+
+double decant::smallToDouble(ElementType type, uint8_t bits) {
+  const SmallFloat format = smallFloat(type);
+  const int magnitudeBits = format.exponentBits + format.fractionBits;
+  const int pattern = bits & ((1 << magnitudeBits) - 1);
+  const int fraction = pattern & ((1 << format.fractionBits) - 1);
+  const int exponent = pattern >> format.fractionBits;
+  const double value =
+      exponent == 0
+          ? fraction * powerOfTwo(1 - format.bias - format.fractionBits)
+          : (fraction + (1 << format.fractionBits)) *
+                powerOfTwo(exponent - format.bias - format.fractionBits);
+  return bits >> magnitudeBits & 1 ? -value : value;
+}
+
+uint8_t decant::doubleToPower(double value) {
+  if (!(value >= powerOfTwo(-126))) // or NaN
+    return 0;
+  return uint8_t(std::isinf(value) ? 254
+                                   : std::min(std::ilogb(value), 127) + 127);
+}
+
+double decant::powerToDouble(uint8_t bits) {
+  return bits == 0 ? 0 : powerOfTwo(int(bits) - 127);
+}
+
 /// nearbyint rounds ties to even in the default rounding mode, which nothing
 /// in Decant changes.
-int decant::toCode(ElementType type, double value) {
+int decant::toCode(ElementType type, double value, CodeRange range) {
   if (std::isnan(value))
     return 0;
   const double limit = maxCode(type);
-  return static_cast<int>(std::clamp(std::nearbyint(value), -limit, limit));
+  const double lowest = range == CodeRange::All ? -limit - 1 : -limit;
+  return static_cast<int>(std::clamp(std::nearbyint(value), lowest, limit));
 }
 
 double decant::roundTo(ElementType type, double value) {
   if (isInteger(type))
     return toCode(type, value);
+  if (isSmallFloat(type))
+    return smallToDouble(type, doubleToSmall(type, value));
   uint8_t bytes[sizeof(float)];
   storeElement(type, value, bytes);
   return loadElement(type, bytes);
@@ -146,6 +209,14 @@ double decant::maxFinite(ElementType type) {
   case ElementType::I3:
   case ElementType::I2:
     return maxCode(type);
+  case ElementType::E4M3:
+  case ElementType::E5M2:
+  case ElementType::E3M2:
+  case ElementType::E2M3:
+  case ElementType::E2M1:
+    return smallFloat(type).largest;
+  case ElementType::E8M0:
+    return powerToDouble(254);
   }
   return 0;
 }
@@ -163,6 +234,11 @@ double decant::loadElement(ElementType type, const uint8_t *bytes) {
   case ElementType::BF16:
     std::memcpy(&half, bytes, sizeof(half));
     return bfloatToDouble(half);
+  case ElementType::E4M3:
+  case ElementType::E5M2:
+    return smallToDouble(type, *bytes);
+  case ElementType::E8M0:
+    return powerToDouble(*bytes);
   default:
     assert(false && "elements that share bytes are read by loadCode");
     return 0;
@@ -179,6 +255,11 @@ void decant::storeElement(ElementType type, double value, uint8_t *bytes) {
     return store(doubleToHalf(value), bytes);
   case ElementType::BF16:
     return store(doubleToBfloat(value), bytes);
+  case ElementType::E4M3:
+  case ElementType::E5M2:
+    return store(doubleToSmall(type, value), bytes);
+  case ElementType::E8M0:
+    return store(doubleToPower(value), bytes);
   default:
     assert(false && "elements that share bytes are written by storeCode");
   }

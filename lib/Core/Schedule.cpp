@@ -173,6 +173,13 @@ std::string whyNoTiles(const SlotLayout &layout) {
   if (!oneWord)
     return fmt::format("strategy mma has no fragments of {} codes",
                        toString(codes));
+  for (const ScaleSpec &scale : layout.scales)
+    if (isGrouped(scale) || scale.axis == Axis::Head ||
+        !isWideFloat(scale.type))
+      return fmt::format("strategy mma has scales of f32, f16 or bf16 for key "
+                         "rows and value columns; one is {} of axis {}{}",
+                         toString(scale.type), toString(scale.axis),
+                         isGrouped(scale) ? ", in groups" : "");
   if (layout.record.valueDecay != DecayShape::None)
     return "strategy mma has no decays along the value axis";
   if (layout.window == 1)

@@ -89,9 +89,32 @@ const char *decant::toString(CodeOrder order) {
   return "";
 }
 
+const ScaleSpec *SlotLayout::groups() const {
+  return !scales.empty() && isGrouped(scales.back()) ? &scales.back() : nullptr;
+}
+
+int SlotLayout::groupKeys() const {
+  const ScaleSpec *scale = groups();
+  if (!scale || scale->axis == Axis::Key)
+    return 1;
+  return scale->block ? scale->block : paddedKey;
+}
+
+int SlotLayout::groupValues() const {
+  const ScaleSpec *scale = groups();
+  if (!scale || scale->axis == Axis::Value)
+    return 1;
+  return scale->block ? scale->block : paddedValue;
+}
+
+int64_t SlotLayout::scaleBytes() const {
+  return keyScale.bytes() + valueScale.bytes() + headScale.bytes() +
+         groupScale.bytes() + groupOffset.bytes();
+}
+
 int64_t SlotLayout::stateBytesPerHead() const {
-  return codes.bytes() + keyScale.bytes() + valueScale.bytes() +
-         compKeys.bytes() + compValues.bytes() + carried.bytes() / places();
+  return codes.bytes() + scaleBytes() + compKeys.bytes() + compValues.bytes() +
+         carried.bytes() / places();
 }
 
 double SlotLayout::bitsPerElement() const {
@@ -102,6 +125,9 @@ std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
   return {{"codes", codes},
           {"key_scale", keyScale},
           {"value_scale", valueScale},
+          {"head_scale", headScale},
+          {"group_scale", groupScale},
+          {"group_offset", groupOffset},
           {"comp_keys", compKeys},
           {"comp_values", compValues},
           {"cursor", cursor},
@@ -138,7 +164,15 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.codes = allocator.take(spec.state.codes, columns ? value : key,
                                 columns ? key : value);
   for (const ScaleSpec &scale : spec.state.scales) {
-    if (scale.axis == Axis::Key)
+    if (isGrouped(scale)) {
+      const int64_t keys = (key - 1) / layout.groupKeys() + 1;
+      const int64_t values = (value - 1) / layout.groupValues() + 1;
+      layout.groupScale = allocator.take(scale.type, keys, values);
+      if (scale.fit == ScaleFit::MinMax)
+        layout.groupOffset = allocator.take(scale.type, keys, values);
+    } else if (scale.axis == Axis::Head)
+      layout.headScale = allocator.take(scale.type, 1, 1);
+    else if (scale.axis == Axis::Key)
       layout.keyScale = allocator.take(scale.type, 1, key);
     else
       layout.valueScale = allocator.take(scale.type, 1, value);

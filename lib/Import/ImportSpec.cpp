@@ -188,8 +188,8 @@ private:
     SmallVector<ScaleAttr> scales;
     for (const ScaleSpec &scale : spec.state.scales)
       scales.push_back(ScaleAttr::get(builder.getContext(),
-                                      VectorAxis(scale.axis),
-                                      FitKind(scale.fit), type(scale.type)));
+                                      ScaleAxis(scale.axis), FitKind(scale.fit),
+                                      type(scale.type), scale.block));
     MLIRContext *context = builder.getContext();
     auto decode = DecodeOp::create(
         builder, loc, rule.getSymName(),

@@ -55,9 +55,10 @@ StateSpec convertState(const Json &json) {
   state.codes = word<ElementType>(json, "codes");
   if (json.contains("scale"))
     for (const Json &scale : json.at("scale"))
-      state.scales.push_back({word<Axis>(scale, "axis"),
-                              word<ScaleFit>(scale, "fit"),
-                              word<ElementType>(scale, "type")});
+      state.scales.push_back(
+          {word<Axis>(scale, "axis"), word<ScaleFit>(scale, "fit"),
+           word<ElementType>(scale, "type"),
+           scale.contains("block") ? whole(scale, "block") : 0});
   return state;
 }
 

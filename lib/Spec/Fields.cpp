@@ -21,13 +21,17 @@
 namespace decant::spec {
 
 template <> std::vector<ElementType> enumValues() {
-  return {ElementType::F32, ElementType::F16, ElementType::BF16,
-          ElementType::I8,  ElementType::I6,  ElementType::I4,
-          ElementType::I3,  ElementType::I2};
+  return {ElementType::F32,  ElementType::F16,  ElementType::BF16,
+          ElementType::I8,   ElementType::I6,   ElementType::I4,
+          ElementType::I3,   ElementType::I2,   ElementType::E4M3,
+          ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
+          ElementType::E2M1, ElementType::E8M0};
 }
-template <> std::vector<Axis> enumValues() { return {Axis::Key, Axis::Value}; }
+template <> std::vector<Axis> enumValues() {
+  return {Axis::Key, Axis::Value, Axis::Head};
+}
 template <> std::vector<ScaleFit> enumValues() {
-  return {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs};
+  return {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs, ScaleFit::MinMax};
 }
 template <> std::vector<HeadMap> enumValues() {
   return {HeadMap::Group, HeadMap::Modulo};
@@ -53,12 +57,20 @@ namespace {
 
 const std::vector<std::string> floatWords() { return {"f32", "f16", "bf16"}; }
 
-std::vector<std::string> integerWords() {
+std::vector<std::string> wordsWhere(bool (*allowed)(ElementType)) {
   std::vector<std::string> words;
   for (ElementType type : enumValues<ElementType>())
-    if (isInteger(type))
+    if (allowed(type))
       words.push_back(toString(type));
   return words;
+}
+bool isCode(ElementType type) { return type != ElementType::E8M0; }
+bool isScaledCode(ElementType type) {
+  return isCode(type) && !isWideFloat(type);
+}
+bool isScale(ElementType type) {
+  return isWideFloat(type) || type == ElementType::E4M3 ||
+         type == ElementType::E8M0;
 }
 
 std::vector<std::string> presetNames(PresetKind kind) {
@@ -236,24 +248,36 @@ Field inputsField() {
 }
 
 Field stateField() {
-  Field scales = text("scale", TextRule::None,
-                      "scales of the codes in the order in which they are "
-                      "fitted: one per axis at most, the last one absmax");
+  Field scales =
+      text("scale", TextRule::None,
+           "scales of the codes in the order in which they are "
+           "fitted: one per axis at most, the last one absmax or minmax, "
+           "and only that one with blocks");
   scales.element = {object(
       "",
       {words("axis", wordsOf<Axis>(),
-             "key: one scale per row, value: one per column"),
+             "key: one scale per row, value: one per column, head: one"),
        words("fit", wordsOf<ScaleFit>(),
              "absmax is max |x| / the largest code (127 for int8, 31 for "
-             "int6), sqrt_mean_abs is sqrt(mean |x|)"),
-       words("type", floatWords(), "how the scale is stored")},
+             "int6, 448 for e4m3), sqrt_mean_abs is sqrt(mean |x|), minmax is "
+             "(max x - min x) / (2^bits - 1) with an offset beside it"),
+       words("type", wordsWhere(isScale),
+             "how the scale is stored; e8m0 is rounded down to a power of "
+             "two, and absmax then divides by the power of two in the largest "
+             "code"),
+       onlyWhen(optional(integer("block", 16, 128,
+                                 "cuts each row (axis key) or column (axis "
+                                 "value) in blocks of 16, 32, 64 or 128 "
+                                 "elements with a scale each")),
+                "axis", {"key", "value"})},
       "one scale vector")};
-  scales.maxElements = 2;
-  return object("state",
-                {words("codes", wordsOf<ElementType>(),
-                       "how an element of the state is stored"),
-                 onlyWhen(std::move(scales), "codes", integerWords())},
-                "how the state is stored");
+  scales.maxElements = 4;
+  return object(
+      "state",
+      {words("codes", wordsWhere(isCode),
+             "how an element of the state is stored"),
+       onlyWhen(std::move(scales), "codes", wordsWhere(isScaledCode))},
+      "how the state is stored");
 }
 
 Field windowField() {

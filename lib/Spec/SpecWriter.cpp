@@ -50,10 +50,14 @@ static Ordered inputsToJson(const DecodeSpec &spec) {
 static Ordered stateToJson(const StateSpec &state) {
   Ordered json;
   json["codes"] = toString(state.codes);
-  for (const ScaleSpec &scale : state.scales)
-    json["scale"].push_back(Ordered{{"axis", toString(scale.axis)},
-                                    {"fit", toString(scale.fit)},
-                                    {"type", toString(scale.type)}});
+  for (const ScaleSpec &scale : state.scales) {
+    Ordered entry{{"axis", toString(scale.axis)},
+                  {"fit", toString(scale.fit)},
+                  {"type", toString(scale.type)}};
+    if (scale.block)
+      entry["block"] = scale.block;
+    json["scale"].push_back(std::move(entry));
+  }
   return json;
 }
 

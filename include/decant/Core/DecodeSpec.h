@@ -22,24 +22,47 @@
 
 namespace decant {
 
-/// Integers of less than 8 bits are for codes only.
-enum class ElementType { F32, F16, BF16, I8, I6, I4, I3, I2 };
+/// Integers and small floats of less than 8 bits are for codes only. ExMy is a
+/// sign, x bits of exponent and y of fraction (OCP 8-bit and microscaling
+/// formats; Numeric.h has their limits); E8M0 is a power of two, for scales.
+enum class ElementType {
+  F32,
+  F16,
+  BF16,
+  I8,
+  I6,
+  I4,
+  I3,
+  I2,
+  E4M3,
+  E5M2,
+  E3M2,
+  E2M3,
+  E2M1,
+  E8M0
+};
 int elementBits(ElementType type);
 /// Bytes of one element of a type that fills whole bytes.
 int elementBytes(ElementType type);
 bool isInteger(ElementType type);
+/// f32, f16 or bf16: what inputs, records and sums can be.
+bool isWideFloat(ElementType type);
+/// A float of at most 8 bits with a sign, that is not E8M0.
+bool isSmallFloat(ElementType type);
 /// Integer codes are symmetric: -maxCode .. maxCode, 2^(bits - 1) - 1.
 int maxCode(ElementType type);
 const char *toString(ElementType type);
 
-/// The two axes of a state S [key dim, value dim].
-enum class Axis { Key, Value };
+/// Along what a scale of a state S [key dim, value dim] varies: one for each
+/// key row, one for each value column, or one for the whole head.
+enum class Axis { Key, Value, Head };
 const char *toString(Axis axis);
 
-/// How a scale is fitted over the other axis of the residual |E|:
-/// AbsMax is max |E| / maxCode, SqrtMeanAbs is sqrt(mean |E|) (LeapQuant eq.
-/// 7).
-enum class ScaleFit { AbsMax, SqrtMeanAbs };
+/// How a scale is fitted to the elements E that share it:
+/// AbsMax is max |E| / the largest code, SqrtMeanAbs is sqrt(mean |E|)
+/// (LeapQuant eq. 7), MinMax spreads all codes of an integer from min E to
+/// max E, which takes an offset beside the scale.
+enum class ScaleFit { AbsMax, SqrtMeanAbs, MinMax };
 /// Which value heads share a query/key head: Group is hv / (value / key) (vLLM,
 /// SGLang, FLA), Modulo is hv % key (ggml).
 enum class HeadMap { Group, Modulo };
@@ -97,12 +120,18 @@ struct InputSpec {
 struct ScaleSpec {
   Axis axis = Axis::Key;
   ScaleFit fit = ScaleFit::AbsMax;
-  ElementType type = ElementType::F32;
+  ElementType type = ElementType::F32; // wide floats, E4M3 or E8M0
+  /// Not 0: rows (or columns) are cut in blocks of as many elements, each with
+  /// a scale of its own.
+  int block = 0;
 };
+/// Whether the scale belongs to groups of elements that are applied row by row:
+/// blocks, or rows and columns with an offset. Others factor out of sums.
+bool isGrouped(const ScaleSpec &scale);
 
 struct StateSpec {
   ElementType codes = ElementType::F32;
-  std::vector<ScaleSpec> scales; // applied in this order; int8 only
+  std::vector<ScaleSpec> scales; // in the order of their fits; not wide floats
 };
 
 struct WindowSpec {

@@ -27,8 +27,28 @@ double bfloatToDouble(uint16_t bits);
 uint16_t doubleToHalf(double value);
 uint16_t doubleToBfloat(double value);
 
-/// The integer code nearest to `value`, in -maxCode .. maxCode; 0 for a NaN.
-int toCode(ElementType type, double value);
+/// A float of at most 8 bits: a sign, an exponent, a fraction. A pattern
+/// without its sign counts upward with the magnitude; exponents of 0 are
+/// subnormal.
+struct SmallFloat {
+  int exponentBits, fractionBits, bias;
+  double largest; // patterns above it, if any, are infinities and NaNs
+};
+SmallFloat smallFloat(ElementType type);
+/// Saturates; a NaN, for which only two of the formats have a pattern, becomes
+/// the largest value.
+uint8_t doubleToSmall(ElementType type, double value);
+double smallToDouble(ElementType type, uint8_t bits);
+/// E8M0, for scales: 2^(bits - 127), rounded down to a power of two, and 0 for
+/// what is less than the smallest normal f32, so that all-zero bytes are zeros.
+uint8_t doubleToPower(double value);
+double powerToDouble(uint8_t bits);
+
+/// The integer code nearest to `value`, in -maxCode .. maxCode, or down to
+/// -maxCode - 1 where the format has an offset; 0 for a NaN.
+enum class CodeRange { Symmetric, All };
+int toCode(ElementType type, double value,
+           CodeRange range = CodeRange::Symmetric);
 
 /// The value that `value` has after it was stored as `type`; for integers that
 /// is toCode().

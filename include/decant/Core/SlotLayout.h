@@ -13,7 +13,7 @@
 //   slot   | header 128 B | head 0 | head 1 | ...           headBytes each
 //   header | u32 version | u32 fill | u64 tokens | u32 code order | 0 ...
 //                                        for hosts; kernels only write it
-//   head   | codes | key scale | value scale | comp. keys | comp. values
+//   head   | codes | scales | comp. keys | comp. values
 //          | cursor | carried | total key decay | total value decay
 //          | record key decay | record value decay | record keys
 //          | record values |
@@ -25,9 +25,16 @@
 // Every region starts at a multiple of 16 bytes, heads and regions of 512
 // bytes and more at one of 128. codes are [key, value] over
 // the padded dims, in columns [value, key]; padding elements are zero. A code
-// of b bits that do not make a whole byte is stored as planes (int6: its low 4
-// bits, then its high 2; int3: its low 2, then its high 1), one after the
-// other, each ordered alone.
+// of b bits that do not make a whole byte is stored as planes (6 bits: the low
+// 4, then the high 2; int3: its low 2, then its high 1), one after the other,
+// each ordered alone. Small floats are bit patterns, sign first: e4m3 is seee
+// efff, e2m1 two to a byte, e3m2 and e2m3 as planes:
+//
+//   bit of a 6-bit code    5    4  |  3    2    1    0
+//   e3m2                   s    e  |  e    e    f    f
+//   e2m3                   s    e  |  e    f    f    f
+//   plane, codes a b c d   high, in one byte      low, in two bytes
+//                          dd cc bb aa            bbbb aaaa, dddd cccc
 //
 // CodeOrder::Rows: row-major, codes that share a byte from its lowest bits on,
 // integers in two's complement.
@@ -137,6 +144,11 @@ struct SlotLayout {
   Region codes;      // [paddedKey, paddedValue], or in columns the other way
   Region keyScale;   // [1, paddedKey], empty without a key-axis scale
   Region valueScale; // [1, paddedValue]
+  Region headScale;  // [1, 1]
+  /// Scales of groups, and what minmax adds to what they scale: of blocks of
+  /// key rows [paddedKey, blocks], of value columns [blocks, paddedValue]; one
+  /// block where rows or columns are not cut.
+  Region groupScale, groupOffset;
   Region compKeys;   // f16 [compensators, paddedKey]
   Region compValues; // f16 [compensators, paddedValue]
   Region cursor;     // [1, 4] words: u32 fill, u32 drafts, u64 tokens; as f32
@@ -154,6 +166,14 @@ struct SlotLayout {
   /// Places of a total decay and of carried vectors: place 0 belongs to the
   /// tokens that are accepted, place t to what t drafts behind them leave.
   int places() const { return tokensPerStep > 1 ? 1 + tokensPerStep : 1; }
+
+  /// The scale of groups, null without one, and the elements that a group has
+  /// along each axis; the last group of a line may have fewer.
+  const ScaleSpec *groups() const;
+  int groupKeys() const;
+  int groupValues() const;
+  int64_t scaleBytes() const;
+
   /// Bytes of codes, scales, compensators and carried vectors of one head.
   int64_t stateBytesPerHead() const;
   /// stateBytesPerHead() * 8 / (keyDim * valueDim).

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "decant/Core/CodeStore.h"
+#include "decant/Core/Numeric.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ SlotLayout layoutOf(ElementType codes, int keyDim, int valueDim,
   spec.rule = {"r", "decant.rule @r"};
   spec.heads = {1, 1, keyDim, valueDim, HeadMap::Group};
   spec.state.codes = codes;
-  if (isInteger(codes))
+  if (!isWideFloat(codes))
     spec.state.scales = {{Axis::Key, ScaleFit::AbsMax, ElementType::F32}};
   return makeSlotLayout(spec, {1, DecayShape::Scalar, DecayShape::None}, order);
 }
@@ -105,6 +106,8 @@ TEST_P(Codes, ComeBack) {
   std::vector<uint8_t> head(layout.headBytes, 0xA5);
   auto codeOf = [&, type = type](int key, int value) {
     const int n = key * 31 + value * 17;
+    if (isSmallFloat(type)) // whatever it holds, once rounded
+      return roundTo(type, (n % 64 - 32) / 8.0);
     return isInteger(type) ? double(n % (2 * maxCode(type) + 1) - maxCode(type))
                            : n % 128 / 16.0;
   };
@@ -124,7 +127,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values(ElementType::F32, ElementType::F16,
                                      ElementType::BF16, ElementType::I8,
                                      ElementType::I6, ElementType::I4,
-                                     ElementType::I3, ElementType::I2),
+                                     ElementType::I3, ElementType::I2,
+                                     ElementType::E4M3, ElementType::E5M2,
+                                     ElementType::E3M2, ElementType::E2M3,
+                                     ElementType::E2M1),
                      testing::Values(CodeOrder::Rows, CodeOrder::Fragments,
                                      CodeOrder::Columns)));
 
@@ -160,6 +166,18 @@ TEST(CodeStore, RowsByHand) {
   storeCode(layout, head.data(), 0, 1, -19); // 64 - 19 = 45 = 0b10'1101
   EXPECT_EQ(head[0], 0xD0);
   EXPECT_EQ(head[16 * 16 / 2], 0b1000);
+
+  layout = layoutOf(ElementType::E2M3, 16, 16, CodeOrder::Rows);
+  head.assign(layout.headBytes, 0);
+  storeCode(layout, head.data(), 0, 1, -3.25); // s ee fff = 1 10 101
+  EXPECT_EQ(head[0], 0x50);
+  EXPECT_EQ(head[16 * 16 / 2], 0b1100 & 0b1111);
+
+  layout = layoutOf(ElementType::E2M1, 16, 16, CodeOrder::Rows);
+  head.assign(layout.headBytes, 0);
+  storeCode(layout, head.data(), 1, 2, -1.5); // s ee f = 1 01 1
+  storeCode(layout, head.data(), 1, 3, 6);
+  EXPECT_EQ(head[9], 0x7B);
 }
 
 TEST(CodeStore, FragmentsByHand) {

@@ -122,6 +122,85 @@ TEST(Numeric, Int8RoundsToEvenAndIsSymmetric) {
   EXPECT_EQ(roundTo(ElementType::I8, std::nan("")), 0);
 }
 
+const ElementType kSmallFloats[] = {ElementType::E4M3, ElementType::E5M2,
+                                    ElementType::E3M2, ElementType::E2M3,
+                                    ElementType::E2M1};
+
+/// The finite patterns of one sign, in order.
+std::vector<double> valuesOf(ElementType type) {
+  const SmallFloat format = smallFloat(type);
+  std::vector<double> values;
+  for (int pattern = 0;; ++pattern) {
+    values.push_back(definition(
+        {"", format.fractionBits, format.bias, nullptr, nullptr}, pattern));
+    if (values.back() == format.largest)
+      return values;
+  }
+}
+
+TEST(Numeric, SmallFloatsDecodeAndEncodeEveryPattern) {
+  for (ElementType type : kSmallFloats) {
+    const std::vector<double> values = valuesOf(type);
+    const int sign = 1 << (elementBits(type) - 1);
+    for (size_t pattern = 0; pattern < values.size(); ++pattern) {
+      const double value = values[pattern];
+      ASSERT_EQ(smallToDouble(type, pattern), value) << toString(type);
+      ASSERT_EQ(smallToDouble(type, sign | pattern), -value);
+      ASSERT_EQ(doubleToSmall(type, value), pattern) << toString(type);
+      ASSERT_EQ(doubleToSmall(type, -value), sign | pattern);
+    }
+    // All patterns of e3m2, e2m3 and e2m1 are finite; e4m3 has one that is not,
+    // e5m2 four.
+    const size_t others = type == ElementType::E4M3   ? 1
+                          : type == ElementType::E5M2 ? 4
+                                                      : 0;
+    EXPECT_EQ(values.size() + others, size_t(sign)) << toString(type);
+  }
+}
+
+TEST(Numeric, SmallFloatsRoundTiesToEvenAndSaturate) {
+  for (ElementType type : kSmallFloats) {
+    const std::vector<double> values = valuesOf(type);
+    for (size_t low = 0; low + 1 < values.size(); ++low) {
+      const double middle = (values[low] + values[low + 1]) / 2;
+      ASSERT_EQ(doubleToSmall(type, middle), low + low % 2) << toString(type);
+      ASSERT_EQ(doubleToSmall(type, std::nextafter(middle, 0.0)), low);
+      ASSERT_EQ(doubleToSmall(type, std::nextafter(middle, kInfinity)),
+                low + 1);
+    }
+    EXPECT_EQ(roundTo(type, 1e9), values.back());
+    EXPECT_EQ(roundTo(type, -kInfinity), -values.back());
+    EXPECT_EQ(roundTo(type, std::nan("")), values.back());
+    EXPECT_EQ(maxFinite(type), values.back());
+  }
+}
+
+/// From the tables of the OCP microscaling specification.
+TEST(Numeric, SmallFloatsByHand) {
+  EXPECT_EQ(valuesOf(ElementType::E2M1),
+            (std::vector<double>{0, 0.5, 1, 1.5, 2, 3, 4, 6}));
+  EXPECT_EQ(smallToDouble(ElementType::E4M3, 0x01), std::ldexp(1, -9));
+  EXPECT_EQ(smallToDouble(ElementType::E4M3, 0xfe), -448);
+  EXPECT_EQ(smallToDouble(ElementType::E5M2, 0x7b), 57344);
+  EXPECT_EQ(smallToDouble(ElementType::E5M2, 0x01), std::ldexp(1, -16));
+  EXPECT_EQ(smallToDouble(ElementType::E3M2, 0x1f), 28);
+  EXPECT_EQ(smallToDouble(ElementType::E3M2, 0x01), 0.0625);
+  EXPECT_EQ(smallToDouble(ElementType::E2M3, 0x1f), 7.5);
+  EXPECT_EQ(smallToDouble(ElementType::E2M3, 0x01), 0.125);
+}
+
+TEST(Numeric, PowersOfTwoRoundDown) {
+  EXPECT_EQ(doubleToPower(1), 127);
+  EXPECT_EQ(roundTo(ElementType::E8M0, 7.99), 4);
+  EXPECT_EQ(roundTo(ElementType::E8M0, 0.75), 0.5);
+  EXPECT_EQ(roundTo(ElementType::E8M0, std::ldexp(1.5, -126)),
+            std::ldexp(1, -126));
+  EXPECT_EQ(roundTo(ElementType::E8M0, std::ldexp(1.5, -127)), 0);
+  EXPECT_EQ(roundTo(ElementType::E8M0, 0), 0);
+  EXPECT_EQ(roundTo(ElementType::E8M0, 1e300), std::ldexp(1, 127));
+  EXPECT_EQ(powerToDouble(0), 0);
+}
+
 TEST(Numeric, FloatElements) {
   EXPECT_EQ(roundTo(ElementType::F32, 0.1), double(0.1f));
   EXPECT_EQ(roundTo(ElementType::F32, 1e-45), double(1e-45f));

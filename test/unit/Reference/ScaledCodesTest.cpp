@@ -1,0 +1,201 @@
+//===- ScaledCodesTest.cpp - codes times scales ---------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Scales of heads and groups and the codes under them, against numbers worked
+// out by hand and against the formats' definitions element by element.
+//
+//===----------------------------------------------------------------------===//
+#include "TestSpecs.h"
+#include "decant/Core/CodeStore.h"
+#include "decant/Core/Numeric.h"
+#include "decant/Reference/Codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+using namespace decant;
+using namespace decant::test;
+
+namespace {
+
+using E = ElementType;
+constexpr ScaleFit kMax = ScaleFit::AbsMax;
+
+struct Head {
+  SlotLayout layout;
+  std::vector<uint8_t> bytes;
+
+  Head(int keyDim, int valueDim, E codes, std::vector<ScaleSpec> scales)
+      : layout(
+            makeSlotLayout(makeSpec(keyDim, valueDim, codes, std::move(scales)),
+                           scalarDecay())),
+        bytes(layout.headBytes, 0xa5) {}
+  std::vector<double> through(const std::vector<double> &state) {
+    encodeHead(layout, state.data(), bytes.data());
+    return decodeHead(layout, bytes.data());
+  }
+  double get(const Region &region, int64_t index) const {
+    return loadElement(region.type, bytes.data() + region.offset +
+                                        index * elementBytes(region.type));
+  }
+  double code(int k, int v) const {
+    return loadCode(layout, bytes.data(), k, v);
+  }
+};
+
+std::vector<double> noise(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> state;
+  for (int i = 0; i < count; ++i)
+    state.push_back(normal(random) * std::exp(normal(random)));
+  return state;
+}
+
+TEST(ScaledCodes, OneScaleForAHead) {
+  std::vector<double> state(16 * 16);
+  state[0] = -254;
+  state[17] = 3;
+  Head head(16, 16, E::I8, {{Axis::Head, kMax, E::F32}});
+  const std::vector<double> decoded = head.through(state);
+  EXPECT_EQ(head.get(head.layout.headScale, 0), 2);
+  EXPECT_EQ(decoded[0], -254);
+  EXPECT_EQ(decoded[17], 4); // 1.5 steps, to even
+  EXPECT_EQ(head.layout.stateBytesPerHead(), 256 + 4);
+}
+
+// One column: |E| of 0.75 .. 8 in keys 0 .. 15, less than 2^-6 below them.
+TEST(ScaledCodes, MicroscalingByHand) {
+  std::vector<double> state(64 * 16);
+  state[0 * 16] = 13; // 2^3 <= 13 < 2^4, over 2^2: the scale is 2
+  state[1 * 16] = 2.4;
+  state[2 * 16] = -9;   // 4.5 steps: e2m1 has 4 and 6
+  state[32 * 16] = 0.3; // 2^-2 <= 0.3: 2^-4
+  Head head(64, 16, E::E2M1, {{Axis::Value, kMax, E::E8M0, 32}});
+  const std::vector<double> decoded = head.through(state);
+  EXPECT_EQ(head.layout.groupScale.count, 2);
+  EXPECT_EQ(head.layout.groupScale.width, 16);
+  EXPECT_EQ(head.get(head.layout.groupScale, 0), 2);
+  EXPECT_EQ(head.get(head.layout.groupScale, 16), 0.0625);
+  EXPECT_EQ(head.get(head.layout.groupScale, 1), 0); // a group of zeros
+  EXPECT_EQ(decoded[0], 12);                         // 6.5 saturates at 6
+  EXPECT_EQ(decoded[1 * 16], 2);
+  EXPECT_EQ(decoded[2 * 16], -8);
+  EXPECT_EQ(decoded[32 * 16], 0.25);
+}
+
+// The head's scale maps its largest element to 448 x 6, so the largest group
+// has the largest e4m3 for a scale.
+TEST(ScaledCodes, Nvfp4ByHand) {
+  std::vector<double> state(16 * 32);
+  state[0] = 2688; // 448 x 6
+  state[1] = 900;
+  state[20] = -3;
+  Head head(16, 32, E::E2M1,
+            {{Axis::Head, kMax, E::F32}, {Axis::Key, kMax, E::E4M3, 16}});
+  const std::vector<double> decoded = head.through(state);
+  EXPECT_EQ(head.get(head.layout.headScale, 0), 1);
+  EXPECT_EQ(head.get(head.layout.groupScale, 0), 448);
+  EXPECT_EQ(head.get(head.layout.groupScale, 1), 0.5);
+  EXPECT_EQ(decoded[0], 2688);
+  EXPECT_EQ(decoded[1], 896); // 2.009 steps of 448
+  EXPECT_EQ(decoded[20], -3);
+}
+
+TEST(ScaledCodes, MinMaxReachesBothEnds) {
+  std::vector<double> state(16 * 16);
+  for (int k = 0; k < 16; ++k)
+    for (int v = 0; v < 16; ++v)
+      state[k * 16 + v] = 10 + v + k; // column v: 10 + v .. 25 + v
+  Head head(16, 16, E::I4, {{Axis::Value, ScaleFit::MinMax, E::F32}});
+  const std::vector<double> decoded = head.through(state);
+  for (int v = 0; v < 16; ++v) {
+    EXPECT_EQ(head.get(head.layout.groupScale, v), 1);
+    EXPECT_EQ(head.get(head.layout.groupOffset, v), 18 + v);
+    EXPECT_EQ(head.code(0, v), -8);
+    EXPECT_EQ(head.code(15, v), 7);
+  }
+  EXPECT_EQ(decoded, state);
+}
+
+// A line of equal elements has no range: all of it is offset.
+TEST(ScaledCodes, MinMaxOfAConstant) {
+  const std::vector<double> state(16 * 32, 0.75);
+  Head head(16, 32, E::I8, {{Axis::Key, ScaleFit::MinMax, E::F16, 16}});
+  EXPECT_EQ(head.through(state), state);
+}
+
+struct Choice {
+  E codes;
+  std::vector<ScaleSpec> scales;
+};
+const Choice kChoices[] = {
+    {E::I8, {{Axis::Head, kMax, E::BF16}}},
+    {E::I6, {{Axis::Key, kMax, E::F16, 16}}},
+    {E::I4, {{Axis::Value, kMax, E::F32, 64}}},
+    {E::I4,
+     {{Axis::Key, ScaleFit::SqrtMeanAbs, E::F16},
+      {Axis::Value, kMax, E::E8M0, 32}}},
+    {E::I8, {{Axis::Key, ScaleFit::MinMax, E::F16, 32}}},
+    {E::I3, {{Axis::Value, ScaleFit::MinMax, E::BF16}}},
+    {E::E4M3, {{Axis::Value, kMax, E::F32}}},
+    {E::E5M2, {{Axis::Head, kMax, E::F32}}},
+    {E::E4M3, {{Axis::Key, kMax, E::E8M0, 32}}},
+    {E::E3M2, {{Axis::Value, kMax, E::E8M0, 32}}},
+    {E::E2M3, {{Axis::Head, kMax, E::F32}, {Axis::Key, kMax, E::E4M3, 16}}},
+    {E::E2M1, {{Axis::Head, kMax, E::F32}, {Axis::Value, kMax, E::E4M3, 16}}},
+};
+
+// What an element becomes, from the scales as they are stored: its nearest
+// code. Dims that no block divides.
+TEST(ScaledCodes, AreNearestUnderTheStoredScales) {
+  const int keyDim = 40, valueDim = 72;
+  const std::vector<double> state = noise(keyDim * valueDim, 3);
+  for (const Choice &choice : kChoices) {
+    Head head(keyDim, valueDim, choice.codes, choice.scales);
+    const std::vector<double> decoded = head.through(state);
+    const SlotLayout &layout = head.layout;
+    auto or1 = [&](const Region &region, int64_t index) {
+      return region.empty() ? 1.0 : head.get(region, index);
+    };
+    for (int k = 0; k < keyDim; ++k)
+      for (int v = 0; v < valueDim; ++v) {
+        const double outer = or1(layout.keyScale, k) *
+                             or1(layout.valueScale, v) *
+                             or1(layout.headScale, 0);
+        const ScaleSpec &last = choice.scales.back();
+        int64_t group = 0;
+        if (isGrouped(last) && last.axis == Axis::Key)
+          group =
+              k * layout.groupScale.width + (last.block ? v / last.block : 0);
+        else if (isGrouped(last))
+          group = (last.block ? k / last.block : 0) * layout.paddedValue + v;
+        const double scale = or1(layout.groupScale, group) * outer;
+        const double offset = layout.groupOffset.empty()
+                                  ? 0
+                                  : head.get(layout.groupOffset, group) * outer;
+        const double x = (state[k * valueDim + v] - offset) / scale;
+        const double code =
+            isInteger(choice.codes)
+                ? toCode(choice.codes, x,
+                         offset == 0 ? CodeRange::Symmetric : CodeRange::All)
+                : roundTo(choice.codes, x);
+        ASSERT_EQ(head.code(k, v), code) << toString(choice.codes);
+        ASSERT_NEAR(decoded[k * valueDim + v], code * scale + offset,
+                    1e-12 * std::fabs(code * scale + offset));
+      }
+    // Zero bytes are the zero state.
+    head.bytes.assign(layout.headBytes, 0);
+    for (double x : decodeHead(layout, head.bytes.data()))
+      ASSERT_EQ(x, 0);
+  }
+}
+
+} // namespace
