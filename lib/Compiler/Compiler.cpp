@@ -89,7 +89,7 @@ private:
 CodeOrder defaultOrder(const DecodeSpec &spec, const RecordShape &record,
                        const TargetInfo &target, bool sumsOverValues) {
   const SlotLayout layout = makeSlotLayout(spec, record, CodeOrder::Fragments);
-  const bool suits = layout.window > 1 || isInteger(layout.codes.type);
+  const bool suits = layout.window > 1 || !isWideFloat(layout.codes.type);
   if (suits)
     return mmaSchedule(layout, target) ? CodeOrder::Fragments : CodeOrder::Rows;
   const SlotLayout columns = makeSlotLayout(spec, record, CodeOrder::Columns);

@@ -48,9 +48,9 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
   spec.heads.valueDim = window.getValueDim();
   spec.state.codes = toElementType(kernel.getFormat()->getCodes());
   for (ScaleAttr scale : kernel.getFormat()->getScales())
-    spec.state.scales.push_back({Axis(scale.getAxis()),
-                                 ScaleFit(scale.getFit()),
-                                 toElementType(scale.getType())});
+    spec.state.scales.push_back(
+        {Axis(scale.getAxis()), ScaleFit(scale.getFit()),
+         toElementType(scale.getType()), int(scale.getBlock())});
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();
   spec.window.records = toElementType(window.getRecords());
@@ -506,7 +506,7 @@ struct MaterializeFormatPass
                               "#decant.format and #decant.target; "
                               "decant-expand-window puts them there");
     const ElementType codes = toElementType(kernel.getFormat()->getCodes());
-    if (order == CodeOrder::Columns && isInteger(codes))
+    if (order == CodeOrder::Columns && !isWideFloat(codes))
       return kernel.emitError("code-order: columns are for float codes; the "
                               "codes are ")
              << decant::toString(codes);

@@ -95,7 +95,7 @@ Value CodeRows::load(LaneTile &tile, Value row) const {
     stored = stored ? arith::OrIOp::create(tile.b, stored, fields) : fields;
   }
   if (!isInteger(type))
-    return tile.widen(stored);
+    return tile.widen(stored, type);
   // Two's complement of few bits, or the code plus 2^(bits - 1).
   const int64_t sign = -(int64_t(1) << (elementBits(type) - 1));
   if (order == CodeOrder::Rows)
@@ -108,11 +108,12 @@ void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
     return tile.store(planes[0].view, row, tile.firstValue, codes);
   if (order == CodeOrder::Columns)
     return storeAcross(tile, row, codes);
-  if (!isInteger(type))
+  if (isWideFloat(type))
     return scatter(tile, planes[0], row, tile.narrow(codes, type));
-  Value stored = tile.narrow(codes, ElementType::I8);
+  Value stored =
+      tile.narrow(codes, isSmallFloat(type) ? type : ElementType::I8);
   const int bits = elementBits(type);
-  if (order == CodeOrder::Fragments)
+  if (order == CodeOrder::Fragments && isInteger(type))
     stored = by<arith::XOrIOp>(tile, stored, -(int64_t(1) << (bits - 1)));
   for (const Plane &plane : planes) {
     Value fields = by<arith::ShRUIOp>(tile, stored, plane.place.firstBit);

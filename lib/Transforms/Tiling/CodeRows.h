@@ -29,8 +29,8 @@ public:
 
   /// The lane's columns of key row `row`, as f32.
   mlir::Value load(LaneTile &tile, mlir::Value row) const;
-  /// Stores them; integer codes have been rounded and clamped. All lanes store
-  /// their n-th row together.
+  /// Stores them; integers have been rounded and clamped, floats saturate. All
+  /// lanes store their n-th row together.
   void store(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
 
   /// All rows of the lane's tile, and back, where codes are floats or bytes: in

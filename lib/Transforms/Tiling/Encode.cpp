@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compensators.h"
+#include "GroupScales.h"
 #include "ScaleFit.h"
 #include "WindowTile.h"
 
@@ -31,8 +32,8 @@ public:
   void run() {
     if (layout.compensators > 0)
       fitCompensators(tile, rows);
-    for (const ScaleSpec &scale : layout.scales)
-      fitScale(scale, &scale == &layout.scales.back());
+    for (size_t i = 0; i < layout.scales.size(); ++i)
+      fitScale(i);
     storeCodes();
     tile.barrier();
     storeScales();
@@ -42,16 +43,39 @@ public:
 private:
   Value magnitude(Value x) { return math::AbsFOp::create(tile.b, x); }
 
-  void fitScale(const ScaleSpec &scale, bool last) {
+  void fitScale(size_t index) {
+    const ScaleSpec &scale = layout.scales[index];
+    if (isGrouped(scale)) {
+      groups = fitGroups(tile, rows, [&](Value values, Value row, int n) {
+        return overLines(values, row, n);
+      });
+      return;
+    }
     const ReduceKind kind =
         scale.fit == ScaleFit::AbsMax ? ReduceKind::Max : ReduceKind::Add;
     if (scale.axis == Axis::Key)
-      fitKeyScale(scale, kind, last);
-    else
-      fitValueScale(scale, kind, last);
+      return fitKeyScale(index, kind);
+    Value columns = columnStatistic(kind);
+    if (scale.axis == Axis::Value) {
+      valueScale = scaleFrom(tile, index, columns, layout.keyDim);
+      valueInverse = inverseScale(tile, valueScale);
+      return;
+    }
+    headScale = scaleFrom(
+        tile, index,
+        tile.reduceAcross(kind, tile.reduce(kind, columns), VectorAxis::Value),
+        int64_t(layout.keyDim) * layout.valueDim);
+    headInverse = inverseScale(tile, headScale);
   }
 
-  void fitKeyScale(const ScaleSpec &scale, ReduceKind kind, bool last) {
+  /// The lane's columns of row `row` + n over the scales that have been fitted,
+  /// but for those of groups.
+  Value overLines(Value values, Value row, int n) {
+    values = tile.scale(tile.scale(values, valueInverse), headInverse);
+    return tile.scale(values, keyInverseAt(row, n));
+  }
+
+  void fitKeyScale(size_t index, ReduceKind kind) {
     keyScale = tile.scratch(1, layout.paddedKey);
     keyInverse = tile.scratch(1, layout.paddedKey);
     const int perRound = rows.rowsPerRound();
@@ -61,13 +85,13 @@ private:
             ValueRange) -> SmallVector<Value> {
           SmallVector<Value> partial;
           for (Value values : state)
-            partial.push_back(
-                tile.reduce(kind, tile.scale(magnitude(values), valueInverse)));
+            partial.push_back(tile.reduce(
+                kind, tile.scale(tile.scale(magnitude(values), valueInverse),
+                                 headInverse)));
           Value statistic = vector::FromElementsOp::create(
               tile.b, tile.vectorOf(int64_t(perRound)), partial);
           statistic = tile.laneReduce(kind, statistic, VectorAxis::Value);
-          Value fitted =
-              scaleFrom(tile, scale, statistic, layout.valueDim, last);
+          Value fitted = scaleFrom(tile, index, statistic, layout.valueDim);
           Value reciprocal = inverseScale(tile, fitted);
           Value owner = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
                                               tile.valueLane, tile.index(0));
@@ -80,11 +104,13 @@ private:
     tile.barrier();
   }
 
-  void fitValueScale(const ScaleSpec &scale, ReduceKind kind, bool last) {
+  /// The sum or the maximum of every column of the lane.
+  Value columnStatistic(ReduceKind kind) {
     auto include = [&](Value row, ArrayRef<Value> state, ValueRange carried) {
       Value sum = carried[0];
       for (auto [n, values] : llvm::enumerate(state)) {
-        Value x = tile.scale(magnitude(values), keyInverseAt(row, n));
+        Value x = tile.scale(tile.scale(magnitude(values), headInverse),
+                             keyInverseAt(row, n));
         if (kind == ReduceKind::Add)
           sum = tile.add(sum, x);
         else
@@ -92,17 +118,12 @@ private:
       }
       return SmallVector<Value>{sum};
     };
-    Value statistic;
     if (kind == ReduceKind::Add)
-      statistic = rows.sumRounds(Terms::All, 1, include)[0];
-    else
-      statistic = tile.laneReduce(kind,
-                                  rows.forRounds(Terms::All,
-                                                 {tile.zeros(tile.valueType())},
-                                                 include)[0],
-                                  VectorAxis::Key);
-    valueScale = scaleFrom(tile, scale, statistic, layout.keyDim, last);
-    valueInverse = inverseScale(tile, valueScale);
+      return rows.sumRounds(Terms::All, 1, include)[0];
+    return tile.laneReduce(
+        kind,
+        rows.forRounds(Terms::All, {tile.zeros(tile.valueType())}, include)[0],
+        VectorAxis::Key);
   }
 
   Value keyInverseAt(Value row, int n) {
@@ -117,17 +138,36 @@ private:
                    [&](Value row, ArrayRef<Value> state,
                        ValueRange) -> SmallVector<Value> {
                      for (auto [n, values] : llvm::enumerate(state)) {
-                       Value x = tile.scale(tile.scale(values, valueInverse),
-                                            keyInverseAt(row, n));
-                       if (isInteger(layout.codes.type))
-                         x = roundToCode(tile, x, maxCode(layout.codes.type));
-                       head.codes.store(tile, tile.add(row, tile.index(n)), x);
+                       Value at = tile.add(row, tile.index(n));
+                       head.codes.store(tile, at,
+                                        codesOf(overLines(values, row, n), at));
                      }
                      return {};
                    });
   }
 
+  /// What the codes of row `at` are.
+  Value codesOf(Value values, Value at) {
+    if (groups && groups->offset)
+      values = arith::SubFOp::create(tile.b, values,
+                                     ofGroups(tile, *groups->offset, at));
+    if (groups)
+      values = tile.mul(values, ofGroups(tile, groups->inverse, at));
+    if (!isInteger(layout.codes.type))
+      return values;
+    const double largest = maxCode(layout.codes.type);
+    const double lowest = layout.groupOffset.empty() ? -largest : -largest - 1;
+    return roundToCode(tile, values, lowest, largest);
+  }
+
   void storeScales() {
+    if (groups)
+      storeGroups(tile, head, *groups);
+    if (headScale)
+      tile.onFirstLane([&] {
+        tile.storeScalar(head.headScale, tile.index(0), tile.index(0),
+                         headScale);
+      });
     if (keyScale)
       tile.storeAlong(
           VectorAxis::Key, head.keyScale, tile.index(0),
@@ -158,7 +198,8 @@ private:
   StateRows &rows;
   const SlotLayout &layout;
   std::optional<View> keyScale, keyInverse;
-  Value valueScale, valueInverse;
+  Value valueScale, valueInverse, headScale, headInverse;
+  std::optional<GroupFit> groups;
 };
 
 } // namespace

@@ -22,9 +22,10 @@ using namespace decant;
 namespace {
 
 /// codes x for the lane's rows.
-Value codesProduct(LaneTile &tile, const CodeRows &codes, Value x) {
+Value codesProduct(LaneTile &tile, const StoredHead &head, Value x) {
   auto row = [&](Value number) {
-    return tile.reduce(ReduceKind::Add, tile.mul(codes.load(tile, number), x));
+    return tile.reduce(ReduceKind::Add,
+                       tile.mul(head.loadRow(tile, number), x));
   };
   const int rows = tile.schedule.keysPerLane;
   Value sums;
@@ -75,11 +76,9 @@ Value decant::tileWindowReadKey(LaneTile &tile, const StoredHead &head,
                                 Value x) {
   const SlotLayout &layout = tile.layout;
   const WindowStart window = head.start(tile);
-  Value decayed = tile.scale(x, window.valueDecay), folded = decayed;
-  if (!layout.valueScale.empty())
-    folded = tile.scale(folded, tile.loadAlong(VectorAxis::Value,
-                                               head.valueScale, tile.index(0)));
-  Value result = codesProduct(tile, head.codes, folded);
+  Value decayed = tile.scale(x, window.valueDecay);
+  Value result =
+      codesProduct(tile, head, tile.scale(decayed, head.columnScale(tile)));
   if (!layout.keyScale.empty())
     result = tile.scale(
         result, tile.loadAlong(VectorAxis::Key, head.keyScale, tile.index(0)));

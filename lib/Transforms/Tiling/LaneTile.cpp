@@ -8,6 +8,8 @@
 
 #include "LaneTile.h"
 
+#include "SmallFloats.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 #include <numeric>
@@ -240,7 +242,7 @@ Value LaneTile::dot(Value x, Value y, VectorAxis axis) {
 View LaneTile::view(Value pool, Value offset, const Region &region) {
   auto source = cast<MemRefType>(pool.getType());
   auto type = MemRefType::get(
-      {region.count, region.width}, toType(b.getContext(), region.type),
+      {region.count, region.width}, memoryType(b.getContext(), region.type),
       MemRefLayoutAttrInterface(), source.getMemorySpace());
   Value shift = add(offset, index(region.offset));
   return {memref::ViewOp::create(b, type, pool, shift, ValueRange{}),
@@ -268,9 +270,17 @@ Value LaneTile::widen(Value x) {
   return arith::ExtFOp::create(b, type, x);
 }
 
+Value LaneTile::widen(Value x, ElementType type) {
+  if (isSmallFloat(type) || type == ElementType::E8M0)
+    return decodeSmall(*this, x, type);
+  return widen(x);
+}
+
 Value LaneTile::narrow(Value x, ElementType element) {
   if (element == ElementType::F32)
     return x;
+  if (isSmallFloat(element) || element == ElementType::E8M0)
+    return encodeSmall(*this, x, element);
   Type type = toType(b.getContext(), element);
   auto vector = dyn_cast<VectorType>(x.getType());
   auto limit = [&](double value) {
@@ -291,14 +301,16 @@ Value LaneTile::narrow(Value x, ElementType element) {
 Value LaneTile::load(const View &view, Value row, Value column, int64_t width) {
   const int64_t bytes = elementBytes(view.type);
   const int64_t align = alignOf(std::gcd(width * bytes, view.width * bytes));
-  auto type = VectorType::get({width}, toType(b.getContext(), view.type));
+  auto type = VectorType::get({width}, memoryType(b.getContext(), view.type));
   return widen(vector::LoadOp::create(b, type, view.memref,
                                       ValueRange{row, column}, false,
-                                      llvm::MaybeAlign(align)));
+                                      llvm::MaybeAlign(align)),
+               view.type);
 }
 
 Value LaneTile::loadScalar(const View &view, Value row, Value column) {
-  return widen(memref::LoadOp::create(b, view.memref, ValueRange{row, column}));
+  return widen(memref::LoadOp::create(b, view.memref, ValueRange{row, column}),
+               view.type);
 }
 
 void LaneTile::store(const View &view, Value row, Value column, Value vector) {

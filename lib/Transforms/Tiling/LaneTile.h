@@ -140,6 +140,8 @@ public:
 
   /// x in the element type and back: what memory will hold.
   mlir::Value narrow(mlir::Value x, ElementType type);
+  mlir::Value widen(mlir::Value x, ElementType type);
+  /// The same of an MLIR type that says what it is.
   mlir::Value widen(mlir::Value x);
 
 private:

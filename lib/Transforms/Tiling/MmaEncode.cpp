@@ -161,8 +161,8 @@ void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
   largestFitted = {};
   warp.forElements(dimOf(axis), [&](Value element, Value inside) {
     Value statistic = t.loadScalar(line, t.index(0), element);
-    Value fitted = scaleFrom(t, scale, statistic,
-                             keys ? layout.valueDim : layout.keyDim, last);
+    Value fitted = scaleFrom(t, last ? layout.scales.size() - 1 : 0, statistic,
+                             keys ? layout.valueDim : layout.keyDim);
     Value reciprocal = inverseScale(t, fitted);
     largestFitted =
         largestFitted
@@ -272,6 +272,7 @@ void MmaFold::encode() {
                       llvm::any_of(layout.scales, [](const ScaleSpec &scale) {
                         return scale.type != ElementType::F32;
                       });
+  const double largest = clamps ? maxCode(layout.codes.type) : 0;
   overOwnTiles(
       {},
       [&](ArrayRef<Value> chunks, Value c, ValueRange) -> SmallVector<Value> {
@@ -283,8 +284,8 @@ void MmaFold::encode() {
             Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
             Value x = warp.join(residual(codes, 0, values, keys),
                                 residual(codes, 1, values, keys));
-            tiles[i].push_back(
-                clamps ? roundToCode(t, x, maxCode(layout.codes.type)) : x);
+            tiles[i].push_back(clamps ? roundToCode(t, x, -largest, largest)
+                                      : x);
           }
         }
         for (auto [i, tile] : llvm::enumerate(tiles))
@@ -306,7 +307,7 @@ bool MmaFold::encodesWithLastScale() const {
 
 /// The last scale, along the values, and the codes: a warp keeps the residuals
 /// of 16 values until their largest is known.
-void MmaFold::fitAndEncode(const ScaleSpec &scale) {
+void MmaFold::fitAndEncode() {
   // Residuals over the key scales are kept over a power of two, which goes into
   // the inverse key scales and brings their bound to the end of f16's range:
   // lines of values whose residuals are 2^16 times smaller than others' have
@@ -339,13 +340,13 @@ void MmaFold::fitAndEncode(const ScaleSpec &scale) {
          [&](Value i, ValueRange) -> SmallVector<Value> {
            Value tile =
                t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), i);
-           encodeValueTile(scale, tile, unit, waiting);
+           encodeValueTile(tile, unit, waiting);
            return {};
          });
 }
 
-void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
-                              const PowerOfTwo &unit, const View &waiting) {
+void MmaFold::encodeValueTile(Value tile, const PowerOfTwo &unit,
+                              const View &waiting) {
   auto load = [&](int c) { return warp.loadChunk(h.codes, tile, t.index(c)); };
   Value chunk = load(0);
   const ValueSide values = valueSide(tile);
@@ -389,7 +390,8 @@ void MmaFold::encodeValueTile(const ScaleSpec &scale, Value tile,
   Value inverse[2];
   for (int half = 0; half < 2; ++half) {
     Value statistic = t.mul(t.element(rows, half), unit.factor);
-    Value fitted = scaleFrom(t, scale, statistic, layout.keyDim, /*last=*/true);
+    Value fitted =
+        scaleFrom(t, layout.scales.size() - 1, statistic, layout.keyDim);
     Value factor = t.mul(inverseScale(t, fitted), unit.factor);
     // Smaller lines have fewer codes.
     constexpr double kLargest = 65504;

@@ -37,7 +37,7 @@ void MmaFold::run(const TokenUpdate &update) {
   for (const ScaleSpec &scale : layout.scales) {
     const bool last = &scale == &layout.scales.back();
     if (last && together)
-      fitAndEncode(scale);
+      fitAndEncode();
     else
       fitScale(scale, last);
   }

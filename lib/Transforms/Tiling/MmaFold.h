@@ -125,9 +125,9 @@ private:
   void fitScale(const ScaleSpec &scale, bool last);
   void keyStatistics(ReduceKind kind, const View &out);
   void valueStatistics(ReduceKind kind, const View &out);
-  void fitAndEncode(const ScaleSpec &scale);
-  void encodeValueTile(const ScaleSpec &scale, mlir::Value tile,
-                       const PowerOfTwo &unit, const View &waiting);
+  void fitAndEncode();
+  void encodeValueTile(mlir::Value tile, const PowerOfTwo &unit,
+                       const View &waiting);
   void encode();
   /// Whether the last scale and the codes can be found in one pass, from
   /// residuals that stay in registers as f16.

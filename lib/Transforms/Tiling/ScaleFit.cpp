@@ -8,6 +8,9 @@
 
 #include "ScaleFit.h"
 
+#include "decant/Core/Numeric.h"
+
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -29,21 +32,52 @@ Value like(LaneTile &tile, Value x, double value) {
   return type ? tile.splat(scalar, type) : scalar;
 }
 
+/// What the largest |E| over absmax scale `index` becomes. The last one maps it
+/// to the largest code, a power of two to the power of two in that code or up
+/// to twice as much (the microscaling rule). An earlier one only evens out its
+/// axis, unless e4m3 scales come next, whose range it then fills.
+double largestOver(const SlotLayout &layout, size_t index) {
+  const double code = maxFinite(layout.codes.type);
+  if (index + 1 < layout.scales.size())
+    return layout.scales[index + 1].type == ElementType::E4M3
+               ? code * maxFinite(ElementType::E4M3)
+               : 1;
+  return layout.scales[index].type == ElementType::E8M0
+             ? std::ldexp(1.0, std::ilogb(code))
+             : code;
+}
+
+Value stored(LaneTile &tile, const ScaleSpec &scale, Value fitted) {
+  return tile.widen(tile.narrow(fitted, scale.type), scale.type);
+}
+
 } // namespace
 
-Value decant::scaleFrom(LaneTile &tile, const ScaleSpec &scale, Value statistic,
-                        int64_t elements, bool last) {
+Value decant::scaleFrom(LaneTile &tile, size_t index, Value statistic,
+                        int64_t elements) {
+  const ScaleSpec &scale = tile.layout.scales[index];
   if (scale.fit == ScaleFit::SqrtMeanAbs) {
     Value mean = tile.mul(statistic, like(tile, statistic, 1.0 / elements));
     statistic =
         arith::MaximumFOp::create(tile.b, math::SqrtOp::create(tile.b, mean),
                                   like(tile, statistic, kScaleFloor));
-  } else if (last) {
-    statistic =
-        tile.mul(statistic,
-                 like(tile, statistic, 1.0 / maxCode(tile.layout.codes.type)));
+  } else if (const double largest = largestOver(tile.layout, index);
+             largest != 1) {
+    statistic = tile.mul(statistic, like(tile, statistic, 1.0 / largest));
   }
-  return tile.widen(tile.narrow(statistic, scale.type));
+  return stored(tile, scale, statistic);
+}
+
+std::pair<Value, Value> decant::rangeFrom(LaneTile &tile,
+                                          const ScaleSpec &scale, Value high,
+                                          Value negativeLow) {
+  const double largest = maxCode(tile.layout.codes.type);
+  Value step = stored(tile, scale,
+                      tile.mul(tile.add(high, negativeLow),
+                               like(tile, high, 1.0 / (2 * largest + 1))));
+  Value middle = arith::SubFOp::create(
+      tile.b, tile.mul(step, like(tile, step, largest + 1)), negativeLow);
+  return {step, stored(tile, scale, middle)};
 }
 
 Value decant::inverseScale(LaneTile &tile, Value scale) {
@@ -55,9 +89,10 @@ Value decant::inverseScale(LaneTile &tile, Value scale) {
                                  like(tile, scale, 0));
 }
 
-Value decant::roundToCode(LaneTile &tile, Value x, double largest) {
+Value decant::roundToCode(LaneTile &tile, Value x, double lowest,
+                          double largest) {
   x = arith::MinimumFOp::create(tile.b, x, like(tile, x, largest));
-  x = arith::MaximumFOp::create(tile.b, x, like(tile, x, -largest));
+  x = arith::MaximumFOp::create(tile.b, x, like(tile, x, lowest));
   Value magic = like(tile, x, kRoundMagic);
   return arith::SubFOp::create(tile.b, tile.add(x, magic), magic);
 }

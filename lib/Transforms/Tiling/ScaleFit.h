@@ -12,18 +12,25 @@
 
 namespace decant {
 
-/// The scale, as it will be stored, from the sum or the maximum of |E| over
-/// `elements` elements. `last` scales bound the codes.
-mlir::Value scaleFrom(LaneTile &tile, const ScaleSpec &scale,
-                      mlir::Value statistic, int64_t elements, bool last);
+/// The layout's scale number `index`, as it will be stored, from the maximum of
+/// |E|, or from the sum over `elements` elements.
+mlir::Value scaleFrom(LaneTile &tile, size_t index, mlir::Value statistic,
+                      int64_t elements);
+
+/// A minmax scale and its offset, as they will be stored, from max E and
+/// max -E. Code -2^(bits - 1) is the smallest element.
+std::pair<mlir::Value, mlir::Value> rangeFrom(LaneTile &tile,
+                                              const ScaleSpec &scale,
+                                              mlir::Value high,
+                                              mlir::Value negativeLow);
 
 /// 1 / s, and 0 where s is 0 or so small that 1 / s would be inf: the codes of
 /// that line are 0.
 mlir::Value inverseScale(LaneTile &tile, mlir::Value scale);
 
-/// x clamped to [-largest, largest] and rounded to a whole number, ties to
-/// even.
-mlir::Value roundToCode(LaneTile &tile, mlir::Value x, double largest);
+/// x clamped to [lowest, largest] and rounded to a whole number, ties to even.
+mlir::Value roundToCode(LaneTile &tile, mlir::Value x, double lowest,
+                        double largest);
 
 } // namespace decant
 

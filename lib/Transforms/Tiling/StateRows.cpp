@@ -47,7 +47,7 @@ void StateRows::chooseRounds() {
 
 StateRows::StateRows(LaneTile &tile, const StoredHead &head,
                      const TokenUpdate &update)
-    : tile(tile), codes(&head.codes) {
+    : tile(tile), stored(&head) {
   chooseRounds();
   const SlotLayout &layout = tile.layout;
   const int compensators = layout.compensators;
@@ -109,11 +109,7 @@ StateRows::StateRows(LaneTile &tile, const StoredHead &head,
   if (!isa<VectorType>(rows.getType()))
     rows = tile.splat(rows, tile.keyType());
   tile.storeAlong(VectorAxis::Key, rowScale, tile.index(0), rows);
-  columnScale = valueDecay;
-  if (!layout.valueScale.empty())
-    columnScale =
-        tile.scale(columnScale, tile.loadAlong(VectorAxis::Value,
-                                               head.valueScale, tile.index(0)));
+  columnScale = tile.scale(valueDecay, head.columnScale(tile));
   tile.barrier();
 }
 
@@ -173,7 +169,7 @@ SmallVector<Value> StateRows::rebuild(Value row, Terms terms) {
   } else {
     for (int n = 0; n < perRound; ++n) {
       Value at = t.add(row, t.index(n));
-      Value values = codes->load(t, at);
+      Value values = stored->loadRow(t, at);
       Value scale = t.loadScalar(rowScale, t.index(0), at);
       rows.push_back(t.scale(t.scale(values, columnScale), scale));
     }
@@ -192,8 +188,14 @@ SmallVector<Value> StateRows::rebuild(Value row, Terms terms) {
 
 SmallVector<Value> StateRows::forRounds(Terms terms, ArrayRef<Value> initial,
                                         RoundBody body) {
-  Value last = tile.add(tile.firstKey, tile.index(tile.schedule.keysPerLane));
-  return tile.loop(tile.firstKey, last, perRound, initial,
+  return forRows(tile.firstKey, tile.schedule.keysPerLane, terms, initial,
+                 body);
+}
+
+SmallVector<Value> StateRows::forRows(Value begin, int count, Terms terms,
+                                      ArrayRef<Value> initial, RoundBody body) {
+  Value last = tile.add(begin, tile.index(count));
+  return tile.loop(begin, last, perRound, initial,
                    [&](Value row, ValueRange carried) {
                      return body(row, rebuild(row, terms), carried);
                    });

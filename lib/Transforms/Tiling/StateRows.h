@@ -12,7 +12,7 @@
 // shared memory. So its rows are rebuilt each time, from the stored codes and a
 // list of rank-1 terms that lies in shared memory:
 //
-//   S[k, v] = codes[k, v] rowScale[k] columnScale[v] + sum_t keys[t, k]
+//   S[k, v] = row k of codes [v] rowScale[k] columnScale[v] + sum_t keys[t, k]
 //   values[t, v]
 //
 //   terms | 0 .. newTerms  | oldTerms ..
@@ -62,6 +62,11 @@ public:
       mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value>
   forRounds(Terms terms, llvm::ArrayRef<mlir::Value> initial, RoundBody body);
+  /// The same for `count` rows from `begin` on, a multiple of rowsPerRound().
+  llvm::SmallVector<mlir::Value> forRows(mlir::Value begin, int count,
+                                         Terms terms,
+                                         llvm::ArrayRef<mlir::Value> initial,
+                                         RoundBody body);
 
   /// Sums over all key rows: `body` adds a round's rows to `count` sums.
   llvm::SmallVector<mlir::Value> sumRounds(Terms terms, int count,
@@ -82,7 +87,7 @@ private:
   int padded = 0, chunk = 1;
   mlir::Value end; // of the old terms
   // The stored source; null for a dense one.
-  const CodeRows *codes = nullptr;
+  const StoredHead *stored = nullptr;
   View rowScale;
   mlir::Value columnScale;
   std::optional<DenseState> dense;

@@ -8,6 +8,8 @@
 
 #include "StoredHead.h"
 
+#include "GroupScales.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -23,6 +25,9 @@ StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
   };
   open(keyScale, layout.keyScale);
   open(valueScale, layout.valueScale);
+  open(headScale, layout.headScale);
+  open(groupScale, layout.groupScale);
+  open(groupOffset, layout.groupOffset);
   open(compKeys, layout.compKeys);
   open(compValues, layout.compValues);
   open(carried, layout.carried);
@@ -43,6 +48,27 @@ StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
   };
   words = cursor(tile.b.getI32Type(), 4);
   tokens = cursor(tile.b.getI64Type(), 2);
+}
+
+Value StoredHead::loadRow(LaneTile &tile, Value row) const {
+  Value values = codes.load(tile, row);
+  if (!tile.layout.groups())
+    return values;
+  Value scale = ofGroups(tile, groupScale, row);
+  if (tile.layout.groupOffset.empty())
+    return tile.mul(values, scale);
+  // Codes of padding are 0, which stands for the offset.
+  return withoutPadding(
+      tile, row, tile.fma(values, scale, ofGroups(tile, groupOffset, row)));
+}
+
+Value StoredHead::columnScale(LaneTile &tile) const {
+  Value columns, whole;
+  if (!tile.layout.valueScale.empty())
+    columns = tile.loadAlong(VectorAxis::Value, valueScale, tile.index(0));
+  if (!tile.layout.headScale.empty())
+    whole = tile.loadScalar(headScale, tile.index(0), tile.index(0));
+  return tile.scale(columns, whole);
 }
 
 Value StoredHead::fill(LaneTile &tile) const {

@@ -81,9 +81,17 @@ struct StoredHead {
   forCompensators(LaneTile &tile, llvm::ArrayRef<mlir::Value> initial,
                   RecordsBody body) const;
 
+  /// The lane's columns of key row `row`, under the scales of groups but no
+  /// others.
+  mlir::Value loadRow(LaneTile &tile, mlir::Value row) const;
+  /// The scales that every element of a column has: a vector, a scalar where
+  /// the head has one scale, null without any.
+  mlir::Value columnScale(LaneTile &tile) const;
+
   mlir::Value pool, offset; // of the head's first byte
   mlir::Value drafts;       // behind the fill; null: none is looked at
   CodeRows codes;
+  View headScale, groupScale, groupOffset;
   View keyScale, valueScale, compKeys, compValues, carried;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;
   View recordKeys, recordValues;

@@ -8,10 +8,10 @@
 //
 // S^T x = Pv o (Cv o (codes^T (Ck o Pk o x)) + sum_r b_r (a_r . (Pk o x)))
 //         + sum_j (wv_j o u_j) ((wk_j o k_j) . x)
-// with the scales Ck, Cv of the codes and the total decays Pk, Pv: everything
-// on the key axis is folded into x once, everything on the value axis is
-// applied to the sum, and one pass over the codes serves all vectors (research:
-// LeapQuant eq. 9 and 10).
+// with the scales Ck, Cv of the codes (of groups: inside `codes`) and the total
+// decays Pk, Pv: everything on the key axis is folded into x once, everything
+// on the value axis is applied to the sum, and one pass over the codes serves
+// all vectors (research: LeapQuant eq. 9 and 10).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +23,12 @@ using namespace decant;
 namespace {
 
 /// codes^T x_c for every c, over all keys.
-SmallVector<Value> codesProduct(LaneTile &tile, const CodeRows &codes,
+SmallVector<Value> codesProduct(LaneTile &tile, const StoredHead &head,
                                 ArrayRef<Value> vectors) {
   const VectorType type = tile.valueType();
   auto addRow = [&](Value row, SmallVector<Value> &sums,
                     llvm::function_ref<Value(size_t)> weight) {
-    Value values = codes.load(tile, row);
+    Value values = head.loadRow(tile, row);
     for (size_t c = 0; c < sums.size(); ++c)
       sums[c] = tile.fma(tile.splat(weight(c), type), values, sums[c]);
   };
@@ -94,17 +94,15 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
   const WindowStart window = head.start(tile);
 
   SmallVector<Value> decayed, folded;
-  Value keyScale, valueScale;
+  Value keyScale;
   if (!layout.keyScale.empty())
     keyScale = tile.loadAlong(VectorAxis::Key, head.keyScale, tile.index(0));
-  if (!layout.valueScale.empty())
-    valueScale =
-        tile.loadAlong(VectorAxis::Value, head.valueScale, tile.index(0));
+  const Value valueScale = head.columnScale(tile);
   for (Value vector : vectors) {
     decayed.push_back(tile.scale(vector, window.keyDecay));
     folded.push_back(tile.scale(decayed.back(), keyScale));
   }
-  SmallVector<Value> results = codesProduct(tile, head.codes, folded);
+  SmallVector<Value> results = codesProduct(tile, head, folded);
   for (Value &result : results)
     result = tile.scale(result, valueScale);
 

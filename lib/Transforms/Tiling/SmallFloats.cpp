@@ -1,0 +1,123 @@
+//===- SmallFloats.cpp - floats of at most 8 bits in registers ------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SmallFloats.h"
+
+#include "decant/Core/Numeric.h"
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+/// Of f32.
+constexpr int kFraction = 23, kBias = 127, kSign = 31;
+
+/// 32-bit integer arithmetic on a scalar or vector, and on the bits of f32.
+struct Bits {
+  LaneTile &tile;
+
+  static Type shaped(Value like, Type element) {
+    auto vector = dyn_cast<VectorType>(like.getType());
+    return vector ? Type(vector.clone(element)) : element;
+  }
+  Value constant(Value like, int64_t value) const {
+    Type type = shaped(like, tile.b.getI32Type());
+    TypedAttr attribute = tile.b.getI32IntegerAttr(int32_t(value));
+    if (auto vector = dyn_cast<VectorType>(type))
+      attribute = SplatElementsAttr::get(vector, attribute);
+    return arith::ConstantOp::create(tile.b, attribute);
+  }
+  Value real(Value like, double value) const {
+    Value scalar = tile.f32(value);
+    auto vector = dyn_cast<VectorType>(like.getType());
+    return vector ? tile.splat(scalar, vector.clone(scalar.getType())) : scalar;
+  }
+  Value of(Value x) const {
+    return arith::BitcastOp::create(tile.b, shaped(x, tile.b.getI32Type()), x);
+  }
+  Value toFloat(Value x) const {
+    return arith::BitcastOp::create(tile.b, shaped(x, tile.b.getF32Type()), x);
+  }
+  template <typename Op> Value apply(Value x, Value y) const {
+    return Op::create(tile.b, x, y);
+  }
+  template <typename Op> Value apply(Value x, int64_t y) const {
+    return y == 0 ? x : Value(Op::create(tile.b, x, constant(x, y)));
+  }
+};
+
+} // namespace
+
+Type decant::memoryType(MLIRContext *context, ElementType type) {
+  if (isSmallFloat(type) || type == ElementType::E8M0)
+    return IntegerType::get(context, 8);
+  return toType(context, type);
+}
+
+Value decant::decodeSmall(LaneTile &tile, Value patterns, ElementType type) {
+  const Bits bits{tile};
+  Value x = arith::ExtUIOp::create(
+      tile.b, Bits::shaped(patterns, tile.b.getI32Type()), patterns);
+  if (type == ElementType::E8M0)
+    return bits.toFloat(bits.apply<arith::ShLIOp>(x, kFraction));
+  const SmallFloat format = smallFloat(type);
+  const int signBit = format.exponentBits + format.fractionBits;
+  Value magnitude = bits.apply<arith::AndIOp>(x, (1 << signBit) - 1);
+  // The exponent in its place and rebiased; below the first binade there is no
+  // leading one to rely on, but the fraction is the value.
+  Value normal = bits.toFloat(bits.apply<arith::AddIOp>(
+      bits.apply<arith::ShLIOp>(magnitude, kFraction - format.fractionBits),
+      int64_t(kBias - format.bias) << kFraction));
+  Value fraction = arith::SIToFPOp::create(
+      tile.b, Bits::shaped(x, tile.b.getF32Type()), magnitude);
+  Value subnormal = tile.mul(
+      fraction,
+      bits.real(x, std::ldexp(1.0, 1 - format.bias - format.fractionBits)));
+  Value isSubnormal =
+      arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult, magnitude,
+                            bits.constant(x, 1 << format.fractionBits));
+  Value value = arith::SelectOp::create(tile.b, isSubnormal, subnormal, normal);
+  Value sign = bits.apply<arith::ShLIOp>(
+      bits.apply<arith::AndIOp>(x, 1 << signBit), kSign - signBit);
+  return bits.toFloat(bits.apply<arith::OrIOp>(bits.of(value), sign));
+}
+
+Value decant::encodeSmall(LaneTile &tile, Value x, ElementType type) {
+  const Bits bits{tile};
+  Type narrow = Bits::shaped(x, tile.b.getI8Type());
+  if (type == ElementType::E8M0) {
+    constexpr int kLargest = 254; // 255 is no power
+    Value exponent = bits.apply<arith::ShRUIOp>(bits.of(x), kFraction);
+    exponent = bits.apply<arith::MinUIOp>(exponent, kLargest);
+    return arith::TruncIOp::create(tile.b, narrow, exponent);
+  }
+  const SmallFloat format = smallFloat(type);
+  const int smallest = kBias + 1 - format.bias;
+  Value magnitude = arith::MinNumFOp::create(
+      tile.b, math::AbsFOp::create(tile.b, x), bits.real(x, format.largest));
+  Value exponent = bits.apply<arith::MaxUIOp>(
+      bits.apply<arith::ShRUIOp>(bits.of(magnitude), kFraction), smallest);
+  // 1.5 2^n whose last bit is the spacing of the small float: adding it rounds,
+  // and the sum's last bits count the spacings.
+  Value magic = bits.apply<arith::OrIOp>(
+      bits.apply<arith::ShLIOp>(
+          bits.apply<arith::AddIOp>(exponent, kFraction - format.fractionBits),
+          kFraction),
+      int64_t(1) << (kFraction - 1));
+  Value sum = tile.add(magnitude, bits.toFloat(magic));
+  Value steps = bits.apply<arith::SubIOp>(bits.of(sum), magic);
+  Value binades = bits.apply<arith::ShLIOp>(
+      bits.apply<arith::SubIOp>(exponent, smallest), format.fractionBits);
+  const int signBit = format.exponentBits + format.fractionBits;
+  Value sign = bits.apply<arith::ShLIOp>(
+      bits.apply<arith::ShRUIOp>(bits.of(x), kSign), signBit);
+  Value pattern =
+      bits.apply<arith::OrIOp>(bits.apply<arith::AddIOp>(steps, binades), sign);
+  return arith::TruncIOp::create(tile.b, narrow, pattern);
+}
