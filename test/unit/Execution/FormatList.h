@@ -19,6 +19,12 @@ inline std::string scale(const char *axis, const char *fit, const char *type) {
   return fmt::format(R"({{"axis": "{}", "fit": "{}", "type": "{}"}})", axis,
                      fit, type);
 }
+inline std::string block(const char *axis, const char *fit, const char *type,
+                         int size) {
+  return fmt::format(
+      R"({{"axis": "{}", "fit": "{}", "type": "{}", "block": {}}})", axis, fit,
+      type, size);
+}
 inline std::string integers(const char *codes,
                             const std::vector<std::string> &scales) {
   return fmt::format(R"({{"codes": "{}", "scale": [{}]}})", codes,
@@ -68,6 +74,34 @@ inline const std::vector<Format> &formats() {
       {"int4", smooth("int4")},
       {"int3", smooth("int3")},
       {"int2", smooth("int2")},
+  };
+  return all;
+}
+
+/// Those of no tensor cores: scales of heads and groups, small floats.
+inline const std::vector<Format> &groupedFormats() {
+  static const std::vector<Format> all = {
+      {"int8_head", int8({scale("head", "absmax", "f32")})},
+      {"int8_head_key_value", int8({scale("head", "absmax", "f16"),
+                                    scale("key", "sqrt_mean_abs", "bf16"),
+                                    scale("value", "absmax", "e8m0")})},
+      {"int8_key_e4m3",
+       int8({scale("value", "absmax", "f32"), scale("key", "absmax", "e4m3")})},
+      {"int8_key_32", int8({block("key", "absmax", "f16", 32)})},
+      {"int4_value_16",
+       integers("int4", {scale("key", "sqrt_mean_abs", "f32"),
+                         block("value", "absmax", "f16", 16)})},
+      {"int8_minmax_value", int8({scale("value", "minmax", "f32")})},
+      {"int4_minmax_key_32",
+       integers("int4", {block("key", "minmax", "f16", 32)})},
+      {"e4m3_head", integers("e4m3", {scale("head", "absmax", "f32")})},
+      {"e5m2_key", integers("e5m2", {scale("key", "absmax", "bf16")})},
+      {"mxfp8_key", integers("e4m3", {block("key", "absmax", "e8m0", 32)})},
+      {"mxfp6_e3m2", integers("e3m2", {block("value", "absmax", "e8m0", 32)})},
+      {"nvfp6", integers("e2m3", {scale("head", "absmax", "f32"),
+                                  block("key", "absmax", "e4m3", 16)})},
+      {"nvfp4", integers("e2m1", {scale("head", "absmax", "f32"),
+                                  block("value", "absmax", "e4m3", 16)})},
   };
   return all;
 }

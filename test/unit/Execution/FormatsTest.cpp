@@ -169,4 +169,11 @@ INSTANTIATE_TEST_SUITE_P(All, Formats,
                                               std::get<1>(info.param));
                          });
 
+INSTANTIATE_TEST_SUITE_P(Grouped, Formats,
+                         testing::Combine(testing::ValuesIn(groupedFormats()),
+                                          testing::Values(0)),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param).name);
+                         });
+
 } // namespace

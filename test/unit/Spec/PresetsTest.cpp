@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "TestFiles.h"
 
+#include "decant/Core/SlotLayout.h"
 #include "decant/Spec/Presets.h"
 #include "decant/Spec/SpecReader.h"
 
@@ -139,6 +140,54 @@ TEST(Presets, MethodsAreWhatTheirNamesSay) {
       EXPECT_EQ(spec->state.scales[0].axis, Axis::Key);
       EXPECT_EQ(spec->state.scales[0].fit, ScaleFit::SqrtMeanAbs);
     }
+  }
+}
+
+/// Bytes of a head of 128 x 128 with all metadata, counted by hand: codes, then
+/// scales (and offsets), then compensators.
+TEST(Presets, MethodsTakeTheBytesOfTheirFormats) {
+  struct Row {
+    const char *name;
+    int64_t bytes;
+  };
+  const int64_t n = 128 * 128;
+  for (const Row &row : {
+           Row{"step-fp32", 4 * n},
+           Row{"step-fp16", 2 * n},
+           Row{"step-bf16", 2 * n},
+           Row{"replayssm", 4 * n},
+           Row{"replayssm-bf16", 2 * n},
+           Row{"step-int8", n + 128 * 4},
+           Row{"step-int6", n * 6 / 8 + 128 * 4},
+           Row{"step-int4", n / 2 + 128 * 4},
+           Row{"step-int8-tensor", n + 4},
+           Row{"step-int8-group", n + 128 * 2},
+           Row{"step-fp8", n + 128 * 4},
+           Row{"step-fp8-tensor", n + 4},
+           Row{"step-fp8-group", n + 128 * 4},
+           Row{"mxfp8", 16896},
+           Row{"mxfp6", 12800},
+           Row{"mxfp6-e3m2", 12800},
+           Row{"mxfp4", 8704},
+           Row{"nvfp4", 9220},
+           Row{"nvfp6", 13316},
+           Row{"nvfp6-e3m2", 13316},
+           Row{"kvquant-int8", n + 2 * 128 * 2},
+           Row{"kvquant-int6", n * 6 / 8 + 2 * 128 * 2},
+           Row{"kvquant-int4", n / 2 + 2 * 128 * 2},
+           Row{"dsq-int8", 16896},
+           Row{"dsq-int6", 12800},
+           Row{"dsq-int4", 8704},
+           Row{"leapquant-int8", 19456},
+           Row{"leapquant-int6", 15360},
+           Row{"leapquant-int4", 13312},
+       }) {
+    Expected<DecodeSpec> spec =
+        readSpec({"bytelm-gdn", {std::string("preset=") + row.name}});
+    ASSERT_TRUE(spec.ok()) << spec.status().message();
+    const SlotLayout layout =
+        makeSlotLayout(*spec, {1, DecayShape::Scalar, DecayShape::None});
+    EXPECT_EQ(layout.stateBytesPerHead(), row.bytes) << row.name;
   }
 }
 
