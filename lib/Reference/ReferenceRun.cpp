@@ -62,7 +62,7 @@ Expected<Source> findSource(const RuleProgram &program, const RuleInput &input,
 }
 
 /// Runs the tokens of one head after the other. `store` is called after every
-/// token with its number and the head's state.
+/// token with its number, the head and its state.
 template <typename Store>
 Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
                            const HeadShape &heads, int64_t tokens,
@@ -99,7 +99,7 @@ Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
           inputs, state,
           &result.outputs[(token * heads.value + head) * program.valueDim()],
           carried.data());
-      store(token, state);
+      store(token, head, state);
     }
   }
   return result;
@@ -110,8 +110,13 @@ Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
 Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
                                             const TraceView &trace,
                                             const HeadShape &heads,
-                                            int64_t tokens) {
-  return run(program, trace, heads, tokens, [](int64_t, double *) {});
+                                            int64_t tokens,
+                                            const StateVisitor &visit) {
+  return run(program, trace, heads, tokens,
+             [&](int64_t token, int head, const double *state) {
+               if (visit)
+                 visit(token, head, state);
+             });
 }
 
 Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
@@ -134,13 +139,14 @@ Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
   assert(layout.keyDim == program.keyDim() &&
          layout.valueDim == program.valueDim());
   std::vector<uint8_t> head(layout.headBytes);
-  return run(program, trace, heads, tokens, [&](int64_t token, double *state) {
-    if (!std::binary_search(folds.begin(), folds.end(), token + 1))
-      return;
-    encodeHead(layout, state, head.data());
-    const std::vector<double> stored = decodeHead(layout, head.data());
-    std::copy(stored.begin(), stored.end(), state);
-  });
+  return run(
+      program, trace, heads, tokens, [&](int64_t token, int, double *state) {
+        if (!std::binary_search(folds.begin(), folds.end(), token + 1))
+          return;
+        encodeHead(layout, state, head.data());
+        const std::vector<double> stored = decodeHead(layout, head.data());
+        std::copy(stored.begin(), stored.end(), state);
+      });
 }
 
 double decant::relativeError(const std::vector<double> &x,

@@ -47,6 +47,7 @@ struct Command {
 };
 Command addCompile(CLI::App &root);
 Command addRun(CLI::App &root);
+Command addEval(CLI::App &root);
 Command addInspect(CLI::App &root);
 Command addBench(CLI::App &root);
 Command addEnv(CLI::App &root);

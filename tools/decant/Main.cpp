@@ -150,9 +150,9 @@ int runTool(int argc, char **argv) {
                 "decant");
   root.set_version_flag("--version", compilerVersion());
   root.require_subcommand(1);
-  const std::vector<Command> commands = {addCompile(root), addRun(root),
-                                         addInspect(root), addBench(root),
-                                         addEnv(root),     addPresets(root)};
+  const std::vector<Command> commands = {
+      addCompile(root), addRun(root), addEval(root),   addInspect(root),
+      addBench(root),   addEnv(root), addPresets(root)};
   for (const Command &command : commands)
     command.app->add_flag("--json", "Print one JSON object on stdout");
 

@@ -29,11 +29,11 @@ Status writeError(const std::string &path, int error) {
 
 /// A path that cannot be opened is a wrong argument; a write that fails later
 /// is not.
-Status openError(const std::string &path, int error) {
+Status openError(const char *option, const std::string &path, int error) {
   return Status::invalid(fmt::format(
-      "-o {}: cannot write there: {}; allowed: a file in a folder that can be "
+      "{} {}: cannot write there: {}; allowed: a file in a folder that can be "
       "written",
-      path, std::strerror(error)));
+      option, path, std::strerror(error)));
 }
 
 Status writeAll(int file, const std::string &path, const std::string &bytes) {
@@ -61,17 +61,18 @@ Status writeAndClose(int file, const std::string &path,
 } // namespace
 
 Status decant::tool::writeOutputFile(const std::string &path,
-                                     const std::string &bytes) {
+                                     const std::string &bytes,
+                                     const char *option) {
   struct stat found = {};
   const bool exists = ::stat(path.c_str(), &found) == 0;
   if (exists && S_ISDIR(found.st_mode))
-    return openError(path, EISDIR);
+    return openError(option, path, EISDIR);
   if (exists && ::access(path.c_str(), W_OK) != 0)
-    return openError(path, errno);
+    return openError(option, path, errno);
   if (exists && !S_ISREG(found.st_mode)) {
     const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (file < 0)
-      return openError(path, errno);
+      return openError(option, path, errno);
     return writeAndClose(file, path, bytes);
   }
   // Through a link to its file, which the rename would replace otherwise.
@@ -85,10 +86,10 @@ Status decant::tool::writeOutputFile(const std::string &path,
   const int file =
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (file < 0)
-    return openError(path, errno);
+    return openError(option, path, errno);
   Status status = writeAndClose(file, path, bytes);
   if (status.ok() && std::rename(temporary.c_str(), target.c_str()) != 0)
-    status = openError(path, errno);
+    status = openError(option, path, errno);
   if (!status.ok())
     ::unlink(temporary.c_str());
   return status;

@@ -17,7 +17,9 @@ namespace decant::tool {
 /// Writes `bytes` as the whole of `path`: to a file of its own first, which is
 /// renamed into place, so that nobody sees half of it and a failure leaves what
 /// was there. A device or pipe is written to directly.
-Status writeOutputFile(const std::string &path, const std::string &bytes);
+/// `option` is the one that named it, for messages.
+Status writeOutputFile(const std::string &path, const std::string &bytes,
+                       const char *option = "-o");
 
 /// Writes to stdout and checks that it arrived.
 Status writeStdout(const std::string &bytes);

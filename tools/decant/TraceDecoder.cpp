@@ -194,15 +194,24 @@ Status TraceDecoder::commit(int64_t accepted, StreamHandle stream) {
   return program->commit(call);
 }
 
-Status TraceDecoder::decodeOneByOne(int64_t tokens, DecodedTrace &result) {
+Status TraceDecoder::decodeOneByOne(const std::vector<int64_t> &points,
+                                    const Look &look, DecodedTrace &result) {
+  const int64_t tokens = points.back(), window = program->info().window;
   Progress progress("token", tokens);
-  const int64_t window = program->info().window;
+  auto next = points.begin();
   for (int64_t token = 0; token < tokens; ++token) {
     const Clock::time_point begin = Clock::now();
     DECANT_TRY(step(token, 1, nullptr));
     hostMicroseconds.push_back(microsecondsSince(begin));
-    if ((token + 1) % window == 0)
-      result.folds.push_back(token + 1);
+    const int64_t done = token + 1;
+    if (done % window == 0)
+      result.folds.push_back(done);
+    if (done == *next) {
+      DECANT_TRY(device->synchronize(nullptr));
+      DECANT_ASSIGN(const std::vector<double> states,
+                    readStates(done, done % window));
+      look(*next++, states);
+    }
     progress.update(token);
   }
   result.steps = tokens;
@@ -231,6 +240,12 @@ Status TraceDecoder::decodeSeveral(int64_t tokens, DecodedTrace &result) {
 }
 
 Expected<DecodedTrace> TraceDecoder::decode(int64_t tokens) {
+  return decode({tokens}, [](int64_t, const std::vector<double> &) {});
+}
+
+Expected<DecodedTrace> TraceDecoder::decode(const std::vector<int64_t> &points,
+                                            const Look &look) {
+  const int64_t tokens = points.back();
   DECANT_TRY(resetPool());
   hostMicroseconds.clear();
   decodedTokens = tokens;
@@ -238,12 +253,14 @@ Expected<DecodedTrace> TraceDecoder::decode(int64_t tokens) {
   if (program->info().tokensPerStep > 1)
     DECANT_TRY(decodeSeveral(tokens, result));
   else
-    DECANT_TRY(decodeOneByOne(tokens, result));
+    DECANT_TRY(decodeOneByOne(points, look, result));
   DECANT_TRY(device->synchronize(nullptr));
   DECANT_ASSIGN(result.outputs, readOutputs(tokens));
   const int64_t fill =
       tokens - (result.folds.empty() ? 0 : result.folds.back());
   DECANT_ASSIGN(result.states, readStates(tokens, fill));
+  if (program->info().tokensPerStep > 1)
+    look(tokens, result.states);
   return result;
 }
 

@@ -21,6 +21,8 @@
 #include "decant/Reference/TraceView.h"
 #include "decant/Runtime/Program.h"
 
+#include <functional>
+
 namespace decant::tool {
 
 struct DecodedTrace {
@@ -45,6 +47,11 @@ public:
 
   /// Decodes the first `tokens` tokens from an empty state.
   Expected<DecodedTrace> decode(int64_t tokens);
+  /// The same up to the last of some points, ascending numbers of tokens. At
+  /// each of them `look` is given that number and the states.
+  using Look = std::function<void(int64_t, const std::vector<double> &)>;
+  Expected<DecodedTrace> decode(const std::vector<int64_t> &points,
+                                const Look &look);
   /// The time of one step of those tokens. Changes the state.
   Expected<StepTime> measure();
 
@@ -58,7 +65,8 @@ private:
   /// Offers `count` tokens from `token` on; 1 without several per step.
   Status step(int64_t token, int64_t count, StreamHandle stream);
   Status commit(int64_t accepted, StreamHandle stream);
-  Status decodeOneByOne(int64_t tokens, DecodedTrace &result);
+  Status decodeOneByOne(const std::vector<int64_t> &points, const Look &look,
+                        DecodedTrace &result);
   Status decodeSeveral(int64_t tokens, DecodedTrace &result);
   Expected<std::vector<double>> readOutputs(int64_t tokens);
   Expected<std::vector<double>> readStates(int64_t tokens, int64_t fill);

@@ -17,6 +17,8 @@
 #include "decant/Reference/RuleProgram.h"
 #include "decant/Reference/TraceView.h"
 
+#include <functional>
+
 namespace decant {
 
 struct ReferenceRun {
@@ -24,12 +26,18 @@ struct ReferenceRun {
   std::vector<double> states;  // [value heads, key dim, value dim], at the end
 };
 
+/// Sees a head's state, row-major [key dim, value dim], after token number
+/// `token`. Heads come one after the other, each with all of its tokens.
+using StateVisitor =
+    std::function<void(int64_t token, int head, const double *state)>;
+
 /// The first `tokens` tokens with an exact state. A program input named
 /// `decay` is fed from the trace's g, `A_log` and `dt_bias` from its gate
 /// parameters, any other from the tensor of its own name.
 Expected<ReferenceRun> runReference(const RuleProgram &program,
                                     const TraceView &trace,
-                                    const HeadShape &heads, int64_t tokens);
+                                    const HeadShape &heads, int64_t tokens,
+                                    const StateVisitor &visit = nullptr);
 
 /// The same, but after each of `folds` tokens, which ascend, the state is
 /// stored and read back (encodeHead, decodeHead). Within a window nothing is
