@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// bytelm generate writes text, bytelm judge a report on stdout; errors go to
-// stderr. Ends with 0 ok, 1 the job failed, 2 the input is wrong.
+// bytelm generate writes text, judge a report, trace names of files on stdout;
+// errors go to stderr. Ends with 0 ok, 1 the job failed, 2 the input is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 #include "Judge.h"
 #include "LayerSpecs.h"
 #include "Report.h"
+#include "Trace.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -32,14 +33,26 @@ struct Options {
   std::string prompt = "import os\n";
   Sampling sampling;
   int streams = 16, tokens = 4096;
-  std::string data, reference;
+  int stream = 0;
+  std::string data, reference, folder;
   bool json = false;
 };
 
-void addCommon(CLI::App &app, Options &options) {
+void addModel(CLI::App &app, Options &options) {
   app.add_option("--model", options.model,
                  "The folder of bytelm-*.safetensors and streams.bin")
       ->required();
+  app.add_option("--threads", options.specs.threads,
+                 "0 (the default): one per processor");
+}
+
+void addData(CLI::App &app, Options &options) {
+  app.add_option("--tokens", options.tokens, "Bytes of each sequence (4096)");
+  app.add_option("--data", options.data,
+                 "Instead of the streams.bin of --model");
+}
+
+void addSpecs(CLI::App &app, Options &options) {
   app.add_option("--spec", options.specs.specs,
                  "[gdn=|kda=|LAYER=] and a method preset, a spec file or plain "
                  "(the engine's own fp32); leapquant-int8 without; repeatable")
@@ -52,8 +65,6 @@ void addCommon(CLI::App &app, Options &options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--device", options.specs.device,
                  "Where states are: cpu (the default) or cuda:N");
-  app.add_option("--threads", options.specs.threads,
-                 "0 (the default): one per processor");
 }
 
 void runGenerate(const Options &options, const Model &model) {
@@ -75,10 +86,23 @@ void runGenerate(const Options &options, const Model &model) {
     throw JobError("stdout: the text cannot be written");
 }
 
+std::string dataFile(const Options &options) {
+  return options.data.empty() ? options.model + "/streams.bin" : options.data;
+}
+
+void runTrace(const Options &options, const Model &model) {
+  const Streams streams =
+      readStreams(dataFile(options), 1, options.tokens, options.stream);
+  for (const std::string &file :
+       writeTraces(model, streams, options.folder, options.specs.threads))
+    std::cout << file << "\n";
+  if (!std::cout.flush())
+    throw JobError("stdout: the files' names cannot be written");
+}
+
 void runJudge(const Options &options, const Model &model) {
-  const Streams streams = readStreams(
-      options.data.empty() ? options.model + "/streams.bin" : options.data,
-      options.streams, options.tokens);
+  const Streams streams =
+      readStreams(dataFile(options), options.streams, options.tokens);
   if (options.tokens <= Verdict::kFirstToken)
     wrongInput("--tokens: found {}; tokens are judged from {} on, so more are "
                "needed",
@@ -103,7 +127,8 @@ int run(int argc, char **argv) {
   root.require_subcommand(1);
   CLI::App *text =
       root.add_subcommand("generate", "Write text behind a prompt");
-  addCommon(*text, options);
+  addModel(*text, options);
+  addSpecs(*text, options);
   text->add_option("--prompt", options.prompt, "The text to go on from");
   text->add_option("--bytes", options.sampling.bytes,
                    "How many to write (400)");
@@ -113,15 +138,20 @@ int run(int argc, char **argv) {
                    "Of the random numbers (1)");
   CLI::App *judged = root.add_subcommand(
       "judge", "Compare a stored state with an fp32 one, byte by byte");
-  addCommon(*judged, options);
+  addModel(*judged, options);
+  addSpecs(*judged, options);
+  addData(*judged, options);
   judged->add_option("--streams", options.streams, "Sequences, 1 to 16 (16)");
-  judged->add_option("--tokens", options.tokens, "Bytes of each (4096)");
-  judged->add_option("--data", options.data,
-                     "Instead of the streams.bin of "
-                     "--model");
   judged->add_option("--reference", options.reference,
                      "A file that keeps the fp32 logits for the next call");
   judged->add_flag("--json", options.json, "Print one JSON object");
+  CLI::App *traced = root.add_subcommand(
+      "trace", "Write what every layer hands to its state, for decant");
+  addModel(*traced, options);
+  addData(*traced, options);
+  traced->add_option("--stream", options.stream, "Which sequence, 0 to 15 (0)");
+  traced->add_option("-o", options.folder, "The folder for a file per layer")
+      ->required();
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -137,6 +167,8 @@ int run(int argc, char **argv) {
   const Model model = buildModel(readWeights(options.model));
   if (text->parsed())
     runGenerate(options, model);
+  else if (traced->parsed())
+    runTrace(options, model);
   else
     runJudge(options, model);
   return 0;

@@ -33,7 +33,8 @@ constexpr int64_t kRowBytes = kVocabulary * sizeof(float);
 
 } // namespace
 
-Streams bytelm::readStreams(const std::string &path, int rows, int tokens) {
+Streams bytelm::readStreams(const std::string &path, int rows, int tokens,
+                            int first) {
   const std::string all = readFile(path, "streams");
   const size_t length = all.size() / kStreams;
   if (all.empty() || all.size() % kStreams != 0)
@@ -43,6 +44,9 @@ Streams bytelm::readStreams(const std::string &path, int rows, int tokens) {
   if (rows < 1 || rows > kStreams)
     wrongInput("--streams: found {}; allowed are 1 to {}, those of {}", rows,
                kStreams, path);
+  if (first < 0 || first + rows > kStreams)
+    wrongInput("--stream: found {}; allowed are 0 to {}, those of {}", first,
+               kStreams - rows, path);
   if (tokens < 1 || size_t(tokens) > length)
     wrongInput("--tokens: found {}; allowed are 1 to {}, those of a stream of "
                "{}",
@@ -54,7 +58,7 @@ Streams bytelm::readStreams(const std::string &path, int rows, int tokens) {
   const size_t kept = std::min(size_t(tokens) + 1, length);
   for (size_t token = 0; token < kept; ++token)
     for (int row = 0; row < rows; ++row)
-      streams.bytes.push_back(uint8_t(all[row * length + token]));
+      streams.bytes.push_back(uint8_t(all[(first + row) * length + token]));
   return streams;
 }
 

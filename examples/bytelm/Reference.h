@@ -30,9 +30,10 @@ struct Streams {
   uint64_t fingerprint = 0; // of the whole file
 };
 
-/// Reads 16 sequences of equal length and keeps `rows` of them, `tokens` of
-/// each. Throws InputError.
-Streams readStreams(const std::string &path, int rows, int tokens);
+/// Reads 16 sequences of equal length and keeps `rows` of them, from the one
+/// numbered `first` on, `tokens` of each. Throws InputError.
+Streams readStreams(const std::string &path, int rows, int tokens,
+                    int first = 0);
 
 class Reference {
 public:

@@ -28,6 +28,7 @@ class Oracle:
     def __init__(self, weights):
         self.weights = weights
         self.past = [[], []]
+        self.seen = [[], []]  # of each layer, per token: what its states were given
         self.states = [[[[0.0] * DIM for _ in range(DIM)] for _ in range(2)] for _ in range(2)]
 
     def mix(self, block, h):
@@ -46,6 +47,7 @@ class Oracle:
         per_head = len(a) // 2
         g = [-math.exp(of("A_log")[1][i // per_head]) * math.log1p(math.exp(x + bias))
              for i, (x, bias) in enumerate(zip(a, of("dt_bias")[1]))]
+        self.seen[block].append({"q": q, "k": k, "v": v, "g": g, "beta": beta})
         z = matvec(of("z.weight"), h)
         gated = []
         for head in range(2):

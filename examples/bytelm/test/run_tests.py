@@ -8,6 +8,7 @@ import array
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,23 @@ from tiny_model import STREAMS, TOKENS, make_weights, write_model
 from wrong_models import wrong_folders
 
 HEADER_BYTES = 40  # Reference.h
+
+
+def read_trace(path):
+    """{name: (shape, values)}"""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    result = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        if entry["dtype"] == "BF16":  # the upper half of an f32
+            halves = struct.unpack(f"<{(end - begin) // 2}H", data[begin:end])
+            data_of = struct.pack(f"<{len(halves)}I", *(h << 16 for h in halves))
+        else:
+            data_of = data[begin:end]
+        result[name] = entry["shape"], list(struct.unpack(f"<{len(data_of) // 4}f", data_of))
+    return result
 
 
 class Tests:
@@ -110,6 +128,34 @@ class Tests:
                      file, model=f"{self.folder}/other")
         self.refuses("is no file of logits", "judge", "--tokens", "80", "--reference",
                      f"{self.model}/streams.bin")
+
+    def test_trace(self):
+        """bf16 has 8 bits of significand; f32 gates are as sure as the logits."""
+        tokens = 20
+        run = self.run("trace", "--model", self.model, "--tokens", str(tokens), "--stream", "3",
+                       "-o", f"{self.folder}/traces")
+        files = run.stdout.decode().split()
+        self.expect([os.path.basename(f) for f in files] ==
+                    ["layer0-gdn.safetensors", "layer1-kda.safetensors"], f"files: {files}")
+        oracle = Oracle(self.weights)
+        with open(f"{self.model}/streams.bin", "rb") as streams:
+            for byte in streams.read()[3 * TOKENS:3 * TOKENS + tokens]:
+                oracle.token(byte)
+        shapes = {"k": [[20, 1, 16], [20, 2, 16]], "v": [[20, 2, 16]] * 2,
+                  "g": [[20, 2], [20, 2, 16]], "beta": [[20, 2]] * 2}
+        for layer, file in enumerate(files):
+            trace = read_trace(file)
+            for name, shape in shapes.items():
+                self.expect(trace[name][0] == shape[layer], f"{file}: {name}: {trace[name][0]}")
+            for name, (_, values) in trace.items():
+                bound = 1e-5 if name in ("g", "beta") else 2 ** -8
+                exact = [x for token in oracle.seen[layer] for x in token[name]]
+                self.expect(len(values) == len(exact) and all(
+                    abs(a - b) <= bound * abs(b) + 1e-5 for a, b in zip(values, exact)),
+                    f"{file}: the values of {name}")
+        self.refuses("--stream: found 16; allowed are 0 to 15", "trace", "--stream", "16",
+                     "--tokens", "80", "-o", f"{self.folder}/traces")
+        self.refuses("is no folder", "trace", "--tokens", "80", "-o", f"{self.model}/streams.bin")
 
     def test_generate(self):
         arguments = ("generate", "--model", self.model, "--prompt", "ab", "--bytes", "40")
