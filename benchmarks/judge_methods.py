@@ -5,7 +5,7 @@
 
 A method whose result is in the JSON already, with the same arguments, streams and tokens, is not
 run again. --method 'LABEL=--spec leapquant-int8 --set window.length=32' adds one, or with --only
-stands for all; plot_pareto.py draws what comes out.
+stands for all; plot_quality.py draws what comes out.
 """
 
 import argparse

@@ -19,6 +19,7 @@
 #include "Trace.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <thread>
@@ -43,7 +44,7 @@ void addModel(CLI::App &app, Options &options) {
                  "The folder of bytelm-*.safetensors and streams.bin")
       ->required();
   app.add_option("--threads", options.specs.threads,
-                 "0 (the default): one per processor");
+                 "0 (the default): one per processor, 16 at most");
 }
 
 void addData(CLI::App &app, Options &options) {
@@ -161,9 +162,10 @@ int run(int argc, char **argv) {
   if (options.specs.threads < 0)
     wrongInput("--threads: found {}; allowed are 0 and more",
                options.specs.threads);
+  constexpr int kMostThreads = 16; // beyond it chunks are too small to share
   if (options.specs.threads == 0)
     options.specs.threads =
-        std::max(1, int(std::thread::hardware_concurrency()));
+        std::clamp(int(std::thread::hardware_concurrency()), 1, kMostThreads);
   const Model model = buildModel(readWeights(options.model));
   if (text->parsed())
     runGenerate(options, model);
