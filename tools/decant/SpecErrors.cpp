@@ -55,6 +55,11 @@ Expected<SpecErrors>
 decant::tool::measureErrors(const DecodeSpec &spec, const Trace &trace,
                             int64_t tokens, int64_t every, Engine &engine,
                             const std::shared_ptr<Device> &device) {
+  if (spec.tokensPerStep > 1)
+    return Status::invalid(fmt::format(
+        "spec \"{}\": tokens_per_step is {}; decant eval looks at the state "
+        "after single tokens, 1 is allowed",
+        spec.name, spec.tokensPerStep));
   SpecErrors errors;
   errors.spec = spec;
   DECANT_ASSIGN(const RuleInfo rule, describeRule(spec));

@@ -259,8 +259,6 @@ Expected<DecodedTrace> TraceDecoder::decode(const std::vector<int64_t> &points,
   const int64_t fill =
       tokens - (result.folds.empty() ? 0 : result.folds.back());
   DECANT_ASSIGN(result.states, readStates(tokens, fill));
-  if (program->info().tokensPerStep > 1)
-    look(tokens, result.states);
   return result;
 }
 

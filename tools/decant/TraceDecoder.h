@@ -48,7 +48,8 @@ public:
   /// Decodes the first `tokens` tokens from an empty state.
   Expected<DecodedTrace> decode(int64_t tokens);
   /// The same up to the last of some points, ascending numbers of tokens. At
-  /// each of them `look` is given that number and the states.
+  /// each of them `look` is given that number and the states, where a step has
+  /// one token.
   using Look = std::function<void(int64_t, const std::vector<double> &)>;
   Expected<DecodedTrace> decode(const std::vector<int64_t> &points,
                                 const Look &look);
