@@ -12,6 +12,8 @@
 #include "TraceDecoder.h"
 #include "decant/Reference/ReferenceRun.h"
 
+#include <fmt/format.h>
+
 using namespace decant;
 using namespace decant::tool;
 
