@@ -83,13 +83,17 @@ struct AssignSchedulePass
     return reads != 2 || layout.record.writes != 1 || extra;
   }
 
-  /// A loop over tokens keeps its counts and what was moved out of it; codes
-  /// that wait in registers take as many again.
-  static int blocksOfTokens(const Schedule &schedule) {
-    constexpr int kRegistersOfSm = 65536, kStaged = 128, kOthers = 160;
-    const bool staged = schedule.fetch == CodeFetch::Shared;
-    return std::max(1, kRegistersOfSm /
-                           (schedule.threads() * (staged ? kStaged : kOthers)));
+  /// A loop over tokens keeps its counts and what was moved out of it. Codes
+  /// that wait in registers take as many again, and so do decays that are
+  /// vectors and the Gram matrix of many compensators, which a fold has.
+  static int blocksOfTokens(const Schedule &schedule,
+                            const SlotLayout &layout) {
+    constexpr int kRegistersOfSm = 65536, kFew = 128, kMany = 160;
+    const bool few = schedule.fetch == CodeFetch::Shared &&
+                     layout.record.keyDecay != DecayShape::Vector &&
+                     layout.compensators <= 4;
+    const int registers = few ? kFew : kMany;
+    return std::max(1, kRegistersOfSm / (schedule.threads() * registers));
   }
 
   Status assign(KernelOp kernel) {
@@ -123,7 +127,8 @@ struct AssignSchedulePass
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     if (schedule.empty() && layout.tokensPerStep > 1)
-      chosen.blocksPerSm = std::min(chosen.blocksPerSm, blocksOfTokens(chosen));
+      chosen.blocksPerSm =
+          std::min(chosen.blocksPerSm, blocksOfTokens(chosen, layout));
     // Left alone, the assembler stops at 168 registers and spills.
     if (schedule.empty() && target.kind != TargetKind::Cpu &&
         chosen.blocksPerSm == 0 &&

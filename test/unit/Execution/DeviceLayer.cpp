@@ -39,10 +39,35 @@ DeviceBuffer DeviceLayer::upload(const void *bytes, int64_t count) {
   return buffer;
 }
 
-std::vector<double> DeviceLayer::step(const Token &token) {
+SlotPool DeviceLayer::slotPool() { return {pool.data(), 0, kSlot + 1}; }
+
+SlotRows DeviceLayer::slotRows() {
+  return {static_cast<const int32_t *>(slot.data()), 1, 1};
+}
+
+void DeviceLayer::commit(int32_t accepted) {
+  const DeviceBuffer counts = upload(&accepted, sizeof(accepted));
+  CommitCall call;
+  call.pool = slotPool();
+  call.rows = slotRows();
+  call.accepted = static_cast<const int32_t *>(counts.data());
+  require(program->commit(call));
+  require(device->synchronize(nullptr));
+}
+
+void DeviceLayer::flush() {
+  require(program->flush({slotPool(), slotRows(), nullptr}));
+  require(device->synchronize(nullptr));
+}
+
+std::vector<double> DeviceLayer::draft(const std::vector<Token> &tokens) {
   StepCall call;
-  call.pool = {pool.data(), 0, kSlot + 1};
-  call.rows = {static_cast<const int32_t *>(slot.data()), 1, 1};
+  call.pool = slotPool();
+  call.rows = slotRows();
+  const int32_t offsets[] = {0, int32_t(tokens.size())};
+  const DeviceBuffer cuSeqlens = upload(offsets, sizeof(offsets));
+  if (program->info().tokensPerStep > 1)
+    call.cuSeqlens = static_cast<const int32_t *>(cuSeqlens.data());
   const std::map<std::string, RowTensor StepCall::*> fields = {
       {"q", &StepCall::q},
       {"k", &StepCall::k},
@@ -55,19 +80,26 @@ std::vector<double> DeviceLayer::step(const Token &token) {
   ElementType outType = ElementType::F32;
   for (const KernelArg &arg : program->stepArguments()) {
     if (arg.kind != ArgKind::Pointer || arg.name == "state" ||
-        arg.name == "slots")
+        arg.name == "slots" || arg.name == "cu_seqlens")
       continue;
     const int64_t size = elementBytes(arg.type);
     if (arg.name == "out") {
       outType = arg.type;
-      out = valueOf(DeviceBuffer::create(device, arg.rowWidth * size));
+      out = valueOf(DeviceBuffer::create(device, int64_t(tokens.size()) *
+                                                     arg.rowWidth * size));
       call.out = out.data();
       continue;
     }
-    const std::vector<double> &values = token.at(arg.name);
-    std::vector<uint8_t> bytes(values.size() * size);
-    for (size_t i = 0; i < values.size(); ++i)
-      storeElement(arg.type, values[i], &bytes[i * size]);
+    std::vector<uint8_t> bytes;
+    for (const Token &token : tokens) {
+      uint8_t element[4];
+      for (double value : token.at(arg.name)) {
+        storeElement(arg.type, value, element);
+        bytes.insert(bytes.end(), element, element + size);
+      }
+      if (arg.rowWidth == 0) // of the layer, not of a token
+        break;
+    }
     buffers.push_back(upload(bytes.data(), int64_t(bytes.size())));
     const RowTensor tensor = {buffers.back().data(), 0};
     if (auto field = fields.find(arg.name); field != fields.end())

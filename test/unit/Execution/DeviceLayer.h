@@ -25,12 +25,19 @@ public:
 
   const SlotLayout &layout() const { return program->layout(); }
   /// Decodes one token of one row; returns [value heads, value dim].
-  std::vector<double> step(const Token &token);
+  std::vector<double> step(const Token &token) { return draft({token}); }
+  /// Offers tokens, of which a commit accepts the first; returns [tokens, value
+  /// heads, value dim]. With one token per step there is one, and no commit.
+  std::vector<double> draft(const std::vector<Token> &tokens);
+  void commit(int32_t accepted);
+  void flush();
   /// [value heads, key dim, value dim].
   std::vector<double> states();
 
 private:
   DeviceBuffer upload(const void *bytes, int64_t count);
+  SlotPool slotPool();
+  SlotRows slotRows();
 
   std::shared_ptr<Device> device;
   std::unique_ptr<Program> program;

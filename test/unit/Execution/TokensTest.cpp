@@ -360,6 +360,56 @@ TEST(TokensRefused, OnTheDeviceByClamping) {
   EXPECT_EQ(layers.several->slot(1)[4], 0); // fill
 }
 
+/// Drafts belong to the slot, and to nobody but the commit that follows them: a
+/// step without one is as if it had not been, a copy of a slot takes them
+/// along, a flush and a pack drop them.
+TEST(Drafts, AreForgottenOrTakenAlong) {
+  const DecodeSpec spec =
+      makeSpec(with(kInt8Window, {"rule=kda", "tokens_per_step=4"}));
+  Layer layer(spec, inOrder(kRows), Kernels::All);
+  Layer other(spec, inOrder(kRows), Kernels::All);
+  const Oracle inputs(spec, layer.layout(), 1);
+  auto tokensFrom = [&](int first) {
+    std::vector<Token> tokens;
+    for (int number = first; number < first + 3; ++number)
+      tokens.push_back(makeToken(inputs, number));
+    return std::vector<std::vector<Token>>(kRows, tokens);
+  };
+  const std::vector<int32_t> two(kRows, 2);
+  layer.draft(tokensFrom(kWrong)); // abandoned
+  const auto outputs = layer.draft(tokensFrom(0));
+  EXPECT_EQ(outputs, other.draft(tokensFrom(0)));
+  const int32_t from = 0, to = 2;
+  CopyCall copy;
+  copy.from = copy.to = layer.slotPool();
+  copy.sources = &from;
+  copy.targets = &to;
+  copy.count = 1;
+  require(layer.program().copy(copy)); // between a step and its commit
+  layer.commit(two);
+  other.commit(two);
+  for (int32_t slot = 0; slot < kRows; ++slot)
+    expectSameSlots(layer, slot, other, 2);
+  EXPECT_EQ(layer.draft(tokensFrom(2)), other.draft(tokensFrom(2)));
+
+  layer.flush(); // with drafts beyond the two tokens
+  layer.commit(two);
+  other.draft(std::vector<std::vector<Token>>(kRows)); // no tokens, no change
+  other.commit(std::vector<int32_t>(kRows, 0));
+  other.flush();
+  for (int32_t slot = 0; slot < kRows; ++slot)
+    expectSameSlots(layer, slot, other, 0);
+
+  layer.draft(tokensFrom(5));
+  const std::vector<double> dense = layer.unpack(); // of accepted tokens
+  EXPECT_EQ(dense, other.unpack());
+  layer.pack(dense);
+  layer.commit(two);
+  other.pack(dense);
+  for (int32_t slot = 0; slot < kRows; ++slot)
+    expectSameSlots(layer, slot, other, 0);
+}
+
 /// A padding row writes zeros for all of its tokens, and touches no slot.
 TEST(TokensOfPadding, AreZeros) {
   const DecodeSpec spec = makeSpec({"tokens_per_step=4", "window.length=8"});
