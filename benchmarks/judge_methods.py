@@ -15,26 +15,24 @@ import shlex
 import subprocess
 import sys
 
-# How the field stores a state, and what each idea of LeapQuant is worth alone.
-METHODS = {
-    "f32, every step": "--spec step-fp32",
-    "bf16, every step": "--spec step-bf16",
-    "bf16, window 16": "--spec replayssm-bf16",
-    "int8, every step": "--spec step-int8",
+# Beside the method presets: what each idea is worth alone, and longer windows.
+VARIANTS = {
     "int8, window 16": "--spec step-int8 --set window.length=16",
     "int8 with smoothing": "--spec leapquant-int8 --set window.compensators=0",
     "int8 with 4 compensators": "--spec step-int8 --set window.length=16 "
                                 "--set window.compensators=4",
-    "LeapQuant int8, r=4": "--spec leapquant-int8",
-    "LeapQuant int6, r=4": "--spec leapquant-int6",
-    "LeapQuant int4, r=8": "--spec leapquant-int4",
-    "LeapQuant int4, r=4": "--spec leapquant-int4 --set window.compensators=4",
-    "dual-axis int8, every step": "--spec dsq-int8",
-    "int6, every step": "--spec step-int8 --set state.codes=int6",
-    "LeapQuant int8, window 32": "--spec leapquant-int8 --set window.length=32",
-    "LeapQuant int6, window 64": "--spec leapquant-int6 --set window.length=64",
-    "LeapQuant int4, r=8, window 64": "--spec leapquant-int4 --set window.length=64",
+    "leapquant-int4, r=4": "--spec leapquant-int4 --set window.compensators=4",
+    "leapquant-int8, window 32": "--spec leapquant-int8 --set window.length=32",
+    "leapquant-int6, window 64": "--spec leapquant-int6 --set window.length=64",
+    "leapquant-int4, window 64": "--spec leapquant-int4 --set window.length=64",
 }
+
+
+def all_methods():
+    """{label: arguments}: every method preset of this tree under its name, then the variants."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "presets", "methods")
+    presets = sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".json"))
+    return {**{name: f"--spec {name}" for name in presets}, **VARIANTS}
 
 
 def read_results(path):
@@ -92,7 +90,7 @@ def main():
     parser.add_argument("--only", action="store_true", help="only the methods of --method")
     options = parser.parse_args()
 
-    wanted = {} if options.only else dict(METHODS)
+    wanted = {} if options.only else all_methods()
     for method in options.method:
         label, separator, arguments = method.partition("=")
         if not separator:
