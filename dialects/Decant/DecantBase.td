@@ -43,7 +43,17 @@ def Decant_VectorAxis : Decant_Enum<"VectorAxis", "axis of a state", [
 def Decant_FitKind : Decant_Enum<"FitKind", "how a scale is fitted", [
   I32EnumAttrCase<"AbsMax", 0, "absmax">,
   I32EnumAttrCase<"SqrtMeanAbs", 1, "sqrt_mean_abs">,
-  I32EnumAttrCase<"MinMax", 2, "minmax">]>;
+  I32EnumAttrCase<"MinMax", 2, "minmax">,
+  I32EnumAttrCase<"LeastSquares", 3, "least_squares">,
+  I32EnumAttrCase<"RootMeanSquare", 4, "rms">]>;
+def Decant_RoundingKind : Decant_Enum<"RoundingKind",
+    "which of two codes an element between them becomes", [
+  I32EnumAttrCase<"Nearest", 0, "nearest">,
+  I32EnumAttrCase<"Stochastic", 1, "stochastic">]>;
+def Decant_RotationKind : Decant_Enum<"RotationKind",
+    "axes along which codes are rotated", [
+  I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Key", 1, "key">,
+  I32EnumAttrCase<"Value", 2, "value">, I32EnumAttrCase<"Both", 3, "both">]>;
 def Decant_ScaleAxis : Decant_Enum<"ScaleAxis", "along what a scale varies", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,
   I32EnumAttrCase<"Head", 2, "head">]>;
@@ -132,6 +142,14 @@ def Decant_ScaleAttr : Decant_Attr<"Scale", "scale"> {
   let assemblyFormat = "`<` $axis `,` $fit `,` $type (`,` `block` $block^)? `>`";
 }
 
+def Decant_RotationParameter : EnumParameter<Decant_RotationKind> {
+  let defaultValue = "::decant::RotationKind::None";
+}
+
+def Decant_RoundingParameter : EnumParameter<Decant_RoundingKind> {
+  let defaultValue = "::decant::RoundingKind::Nearest";
+}
+
 def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
   let summary = "asks in which bytes the state is stored";
   let description = [{
@@ -139,10 +157,14 @@ def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
     order written. The last scale must be absmax or minmax, which bound the
     codes. Codes of integers are symmetric; with minmax they are not, and each
     group has an offset. Lines of an axis may be cut in blocks of elements.
+    What is encoded may be the state times Hadamard matrices: `rotate`. Codes
+    are the nearest ones, or one of the two around an element: `round`.
   }];
   let parameters = (ins "::mlir::Type":$codes,
+                        Decant_RotationParameter:$rotation,
+                        Decant_RoundingParameter:$rounding,
                         OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales);
-  let assemblyFormat = "`<` $codes (`,` $scales^)? `>`";
+  let assemblyFormat = "`<` $codes (`rotate` $rotation^)? (`round` $rounding^)? (`,` $scales^)? `>`";
 }
 
 def Decant_TargetAttr : Decant_Attr<"Target", "target"> {
@@ -172,6 +194,8 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         DefaultValuedParameter<"int64_t", "0">:$carried,
                         "int64_t":$headBytes,
                         Decant_CodeOrderParameter:$codeOrder,
+                        Decant_RotationParameter:$rotation,
+                        Decant_RoundingParameter:$rounding,
                         "::mlir::ArrayAttr":$scales,
                         "::mlir::DictionaryAttr":$regions);
 }
@@ -236,6 +260,13 @@ def Decant_WindowType : Decant_Type<"Window", "window"> {
                         DefaultValuedParameter<"int64_t", "0">:$carried,
                         DefaultValuedParameter<"int64_t", "1">:$tokens);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Decant_LloydType : Decant_Type<"Lloyd", "lloyd"> {
+  let summary = "codes of the levels that are best for a normal distribution";
+  let description = [{ Of 3 or 4 bits; only formats and layouts name it. }];
+  let parameters = (ins "int64_t":$bits);
+  let assemblyFormat = "`<` $bits `>`";
 }
 
 def Decant_SlotType : Decant_Type<"Slot", "slot"> {

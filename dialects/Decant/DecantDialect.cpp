@@ -155,6 +155,9 @@ Type decant::toType(MLIRContext *context, ElementType type) {
     return Float4E2M1FNType::get(context);
   case ElementType::E8M0:
     return Float8E8M0FNUType::get(context);
+  case ElementType::L4:
+  case ElementType::L3:
+    return LloydType::get(context, elementBits(type));
   }
   llvm_unreachable("an element type without an MLIR type");
 }
@@ -168,7 +171,8 @@ ElementType decant::toElementType(Type type) {
     return ElementType::BF16;
   for (ElementType small :
        {ElementType::E4M3, ElementType::E5M2, ElementType::E3M2,
-        ElementType::E2M3, ElementType::E2M1, ElementType::E8M0})
+        ElementType::E2M3, ElementType::E2M1, ElementType::E8M0,
+        ElementType::L4, ElementType::L3})
     if (type == toType(type.getContext(), small))
       return small;
   for (ElementType integer :
@@ -198,6 +202,7 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
       layout.tokensPerStep, layout.record.writes,
       DecayKind(layout.record.keyDecay), DecayKind(layout.record.valueDecay),
       layout.record.carried, layout.headBytes, CodeOrderKind(layout.codeOrder),
+      RotationKind(layout.rotation), RoundingKind(layout.rounding),
       builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
 }
 
@@ -218,6 +223,8 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
                              toElementType(scale.getType()),
                              int(scale.getBlock())});
   layout.codeOrder = CodeOrder(attr.getCodeOrder());
+  layout.rotation = Rotation(attr.getRotation());
+  layout.rounding = Rounding(attr.getRounding());
   auto region = [&](StringRef name) {
     auto held = attr.getRegions().getAs<RegionAttr>(name);
     return held ? Region{held.getOffset(), toElementType(held.getType()),

@@ -94,6 +94,8 @@ double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
   }
   if (isSmallFloat(type))
     return smallToDouble(type, uint8_t(stored));
+  if (isCodebook(type))
+    return levelToDouble(type, uint8_t(stored));
   const int sign = 1 << (elementBits(type) - 1);
   return layout.codeOrder == CodeOrder::Fragments ? stored - sign
                                                   : (stored ^ sign) - sign;
@@ -108,11 +110,11 @@ void decant::storeCode(const SlotLayout &layout, uint8_t *head, int key,
                      codePlace(layout, codePlanes(layout)[0], key, value).byte);
     return;
   }
-  int stored = isSmallFloat(type)
-                   ? doubleToSmall(type, code)
-                   : toCode(type, code,
-                            layout.groupOffset.empty() ? CodeRange::Symmetric
-                                                       : CodeRange::All);
+  const CodeRange range =
+      layout.groupOffset.empty() ? CodeRange::Symmetric : CodeRange::All;
+  int stored = isSmallFloat(type) ? doubleToSmall(type, code)
+               : isCodebook(type) ? doubleToLevel(type, code)
+                                  : toCode(type, code, range);
   if (isInteger(type) && layout.codeOrder == CodeOrder::Fragments)
     stored += 1 << (elementBits(type) - 1);
   for (const CodePlane &plane : codePlanes(layout)) {

@@ -37,7 +37,9 @@ int elementBits(ElementType type) {
     return 6;
   case ElementType::I4:
   case ElementType::E2M1:
+  case ElementType::L4:
     return 4;
+  case ElementType::L3:
   case ElementType::I3:
     return 3;
   case ElementType::I2:
@@ -57,6 +59,10 @@ bool isInteger(ElementType type) {
 }
 
 bool isWideFloat(ElementType type) { return type <= ElementType::BF16; }
+
+bool isCodebook(ElementType type) {
+  return type == ElementType::L4 || type == ElementType::L3;
+}
 
 bool isSmallFloat(ElementType type) {
   return type >= ElementType::E4M3 && type <= ElementType::E2M1;
@@ -109,6 +115,10 @@ const char *toString(ElementType type) {
     return "e2m1";
   case ElementType::E8M0:
     return "e8m0";
+  case ElementType::L4:
+    return "lloyd4";
+  case ElementType::L3:
+    return "lloyd3";
   }
   return "invalid";
 }
@@ -133,9 +143,33 @@ const char *toString(ScaleFit fit) {
     return "sqrt_mean_abs";
   case ScaleFit::MinMax:
     return "minmax";
+  case ScaleFit::LeastSquares:
+    return "least_squares";
+  case ScaleFit::RootMeanSquare:
+    return "rms";
   }
   return "invalid";
 }
+
+const char *toString(Rotation rotation) {
+  switch (rotation) {
+  case Rotation::None:
+    return "none";
+  case Rotation::Key:
+    return "key";
+  case Rotation::Value:
+    return "value";
+  case Rotation::Both:
+    return "both";
+  }
+  return "invalid";
+}
+
+const char *toString(Rounding rounding) {
+  return rounding == Rounding::Nearest ? "nearest" : "stochastic";
+}
+
+int rotationBlock(int dim) { return dim & -dim; }
 
 const char *toString(HeadMap map) {
   return map == HeadMap::Group ? "group" : "modulo";
@@ -271,17 +305,32 @@ void checkScale(const StateSpec &state, size_t index, Checker &check) {
     add("block", fmt::format("found {}; allowed: 16, 32, 64 or 128, or no "
                              "blocks",
                              scale.block));
+  if (scale.block != 0 && scale.fit != ScaleFit::AbsMax &&
+      scale.fit != ScaleFit::MinMax)
+    add("fit", fmt::format("found {} beside blocks; allowed: absmax or minmax",
+                           toString(scale.fit)));
   if (scale.block != 0 && scale.axis == Axis::Head)
     add("block", fmt::format("found {} on axis head; allowed: blocks of key "
                              "rows or value columns",
                              scale.block));
-  // Only these bound what is left to encode, so the last fit must be one of
-  // them for every code to lie in its type's range.
-  if (last && scale.fit == ScaleFit::SqrtMeanAbs)
-    add("fit", fmt::format("found sqrt_mean_abs in the last scale; allowed: "
-                           "absmax, or minmax for integers, which keep every "
-                           "code within what {} can hold",
-                           toString(state.codes)));
+  // Only these map what is left to encode onto the codes: an unbounded rms
+  // where levels are meant for it.
+  const bool fits =
+      scale.fit == ScaleFit::AbsMax || scale.fit == ScaleFit::MinMax ||
+      scale.fit == ScaleFit::LeastSquares ||
+      (scale.fit == ScaleFit::RootMeanSquare && isCodebook(state.codes));
+  if (last && !fits)
+    add("fit",
+        fmt::format("found {} in the last scale; allowed: absmax, "
+                    "least_squares, minmax for integers or rms for codebooks, "
+                    "which map the elements to what {} can hold",
+                    toString(scale.fit), toString(state.codes)));
+  if (scale.fit == ScaleFit::LeastSquares &&
+      (!last || scale.block || scale.axis == Axis::Head ||
+       !isWideFloat(scale.type)))
+    add("fit", "found least_squares; allowed: only in the last scale, of key "
+               "rows or value columns without blocks, of type f32, f16 or "
+               "bf16");
   if (!last && isGrouped(scale))
     add(scale.block ? "block" : "fit",
         fmt::format("found {} in scale {} of {}; allowed: only in the last one",
@@ -341,6 +390,35 @@ void checkState(const StateSpec &state, Checker &check) {
     checkScale(state, i, check);
 }
 
+void checkRotation(const DecodeSpec &spec, Checker &check) {
+  const ElementType codes = spec.state.codes;
+  if (spec.state.rounding == Rounding::Stochastic && !isInteger(codes) &&
+      !isSmallFloat(codes))
+    check.add("state.round",
+              fmt::format("found stochastic beside state.codes {}; allowed: "
+                          "only when state.codes is an integer or a float of "
+                          "at most 8 bits",
+                          toString(codes)));
+  constexpr int kSmallest = 16;
+  const Rotation rotation = spec.state.rotation;
+  if (rotation == Rotation::None)
+    return;
+  if (isWideFloat(spec.state.codes))
+    check.add("state.rotate",
+              fmt::format("found {} beside state.codes {}; allowed: only when "
+                          "state.codes has at most 8 bits",
+                          toString(rotation), toString(spec.state.codes)));
+  auto axis = [&](Rotation other, const char *name, int dim) {
+    if (rotation != other && rotationBlock(dim) < kSmallest)
+      check.add("state.rotate",
+                fmt::format("found {} with heads.{}_dim {}; allowed: dims that "
+                            "{} divides",
+                            toString(rotation), name, dim, kSmallest));
+  };
+  axis(Rotation::Value, "key", spec.heads.keyDim);
+  axis(Rotation::Key, "value", spec.heads.valueDim);
+}
+
 } // namespace
 
 std::vector<SpecIssue> check(const DecodeSpec &spec) {
@@ -351,6 +429,7 @@ std::vector<SpecIssue> check(const DecodeSpec &spec) {
   checkHeads(spec.heads, check);
   checkInputs(spec.inputs, check);
   checkState(spec.state, check);
+  checkRotation(spec, check);
   check.range("window.length", spec.window.length, 1, kMaxWindow);
   check.range("window.compensators", spec.window.compensators, 0,
               kMaxCompensators);
@@ -419,6 +498,10 @@ std::string canonicalText(const DecodeSpec &spec) {
   field("inputs.pad", toString(inputs.pad));
 
   field("state.codes", toString(spec.state.codes));
+  if (spec.state.rotation != Rotation::None)
+    field("state.rotate", toString(spec.state.rotation));
+  if (spec.state.rounding != Rounding::Nearest)
+    field("state.round", toString(spec.state.rounding));
   field("state.scale", spec.state.scales.size());
   for (size_t i = 0; i < spec.state.scales.size(); ++i) {
     const ScaleSpec &scale = spec.state.scales[i];

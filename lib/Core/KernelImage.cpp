@@ -66,7 +66,7 @@ const std::initializer_list<ElementType> kElementTypes = {
     ElementType::F32,  ElementType::F16,  ElementType::BF16, ElementType::I8,
     ElementType::I6,   ElementType::I4,   ElementType::I3,   ElementType::I2,
     ElementType::E4M3, ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
-    ElementType::E2M1, ElementType::E8M0};
+    ElementType::E2M1, ElementType::E8M0, ElementType::L4,   ElementType::L3};
 const std::initializer_list<DecayShape> kDecayShapes = {
     DecayShape::None, DecayShape::Scalar, DecayShape::Vector};
 
@@ -122,6 +122,8 @@ json layoutToJson(const SlotLayout &layout) {
           {"carried_vectors", layout.record.carried},
           {"code_order", toString(layout.codeOrder)},
           {"scales", std::move(scales)},
+          {"rotation", toString(layout.rotation)},
+          {"rounding", toString(layout.rounding)},
           {"regions", std::move(regions)},
           {"head_bytes", layout.headBytes},
           {"slot_bytes", layout.slotBytes}};
@@ -168,11 +170,16 @@ SlotLayout layoutFromJson(FieldReader in) {
   in.array("scales", [&](FieldReader scale) {
     layout.scales.push_back(
         {scale.named("axis", {Axis::Key, Axis::Value, Axis::Head}),
-         scale.named("fit", {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs,
-                             ScaleFit::MinMax}),
+         scale.named("fit",
+                     {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs, ScaleFit::MinMax,
+                      ScaleFit::LeastSquares, ScaleFit::RootMeanSquare}),
          scale.named("type", kElementTypes),
          int(scale.integer("block", 0, kMaxExtent))});
   });
+  layout.rotation = in.named("rotation", {Rotation::None, Rotation::Key,
+                                          Rotation::Value, Rotation::Both});
+  layout.rounding =
+      in.named("rounding", {Rounding::Nearest, Rounding::Stochastic});
   layout.headBytes = in.integer("head_bytes", 1, kMaxBytes);
   layout.slotBytes = in.integer(
       "slot_bytes", kSlotHeaderBytes + layout.valueHeads * layout.headBytes,

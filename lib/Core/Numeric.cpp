@@ -175,6 +175,32 @@ double decant::powerToDouble(uint8_t bits) {
   return bits == 0 ? 0 : powerOfTwo(int(bits) - 127);
 }
 
+/// Lloyd-Max for a normal distribution: each level is the mean of what is
+/// nearest to it, which a fixed-point iteration from even levels finds.
+std::vector<double> decant::codebookLevels(ElementType type) {
+  assert(isCodebook(type));
+  if (type == ElementType::L3)
+    return {0.245094179, 0.756005281, 1.343909279, 2.151945705};
+  return {0.128395030, 0.388048299, 0.656759119, 0.942340456,
+          1.256231197, 1.618046386, 2.069017227, 2.732589571};
+}
+
+/// Between two levels: the lower one.
+uint8_t decant::doubleToLevel(ElementType type, double value) {
+  const std::vector<double> levels = codebookLevels(type);
+  size_t index = 0;
+  while (index + 1 < levels.size() &&
+         std::fabs(value) > (levels[index] + levels[index + 1]) / 2)
+    ++index;
+  return uint8_t(value < 0 ? index + levels.size() : index);
+}
+
+double decant::levelToDouble(ElementType type, uint8_t code) {
+  const std::vector<double> levels = codebookLevels(type);
+  const size_t index = code % levels.size();
+  return code >= levels.size() ? -levels[index] : levels[index];
+}
+
 /// nearbyint rounds ties to even in the default rounding mode, which nothing
 /// in Decant changes.
 int decant::toCode(ElementType type, double value, CodeRange range) {
@@ -185,11 +211,44 @@ int decant::toCode(ElementType type, double value, CodeRange range) {
   return static_cast<int>(std::clamp(std::nearbyint(value), lowest, limit));
 }
 
+double decant::roundStochastic(ElementType type, double value, double noise,
+                               CodeRange range) {
+  if (isInteger(type)) {
+    const double code = std::isnan(value) ? 0 : value;
+    const double limit = maxCode(type);
+    const double lowest = range == CodeRange::All ? -limit - 1 : -limit;
+    return std::floor(std::clamp(code, lowest, limit) + noise);
+  }
+  const SmallFloat format = smallFloat(type);
+  const double magnitude = std::isnan(value)
+                               ? format.largest
+                               : std::min(std::fabs(value), format.largest);
+  const int smallest = 1 - format.bias;
+  const int exponent =
+      magnitude < powerOfTwo(smallest) ? smallest : std::ilogb(magnitude);
+  const double step = powerOfTwo(exponent - format.fractionBits);
+  return std::copysign(std::floor(magnitude / step + noise) * step, value);
+}
+
+double decant::roundingNoise(uint64_t tokens, int key, int value) {
+  uint32_t x = uint32_t(key) << 16 | uint32_t(value);
+  x ^= uint32_t(tokens) * 0x9E3779B9u;
+  x *= 0x9E3779B9u;
+  x ^= x >> 16;
+  x *= 0x85EBCA6Bu;
+  x ^= x >> 13;
+  x *= 0xC2B2AE35u;
+  x ^= x >> 16;
+  return double(x >> 8) * 0x1p-24;
+}
+
 double decant::roundTo(ElementType type, double value) {
   if (isInteger(type))
     return toCode(type, value);
   if (isSmallFloat(type))
     return smallToDouble(type, doubleToSmall(type, value));
+  if (isCodebook(type))
+    return levelToDouble(type, doubleToLevel(type, value));
   uint8_t bytes[sizeof(float)];
   storeElement(type, value, bytes);
   return loadElement(type, bytes);
@@ -217,6 +276,9 @@ double decant::maxFinite(ElementType type) {
     return smallFloat(type).largest;
   case ElementType::E8M0:
     return powerToDouble(254);
+  case ElementType::L4:
+  case ElementType::L3:
+    return codebookLevels(type).back();
   }
   return 0;
 }

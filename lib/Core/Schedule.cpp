@@ -173,9 +173,16 @@ std::string whyNoTiles(const SlotLayout &layout) {
   if (!oneWord)
     return fmt::format("strategy mma has no fragments of {} codes",
                        toString(codes));
+  if (layout.rotation != Rotation::None)
+    return "strategy mma has no rotations";
+  if (layout.rounding != Rounding::Nearest)
+    return "strategy mma rounds to the nearest code";
   for (const ScaleSpec &scale : layout.scales)
-    if (isGrouped(scale) || scale.axis == Axis::Head ||
-        !isWideFloat(scale.type))
+    if (scale.fit == ScaleFit::LeastSquares ||
+        scale.fit == ScaleFit::RootMeanSquare)
+      return fmt::format("strategy mma has no fit {}", toString(scale.fit));
+    else if (isGrouped(scale) || scale.axis == Axis::Head ||
+             !isWideFloat(scale.type))
       return fmt::format("strategy mma has scales of f32, f16 or bf16 for key "
                          "rows and value columns; one is {} of axis {}{}",
                          toString(scale.type), toString(scale.axis),

@@ -107,6 +107,14 @@ int SlotLayout::groupValues() const {
   return scale->block ? scale->block : paddedValue;
 }
 
+bool SlotLayout::rotatesKeys() const {
+  return rotation == Rotation::Key || rotation == Rotation::Both;
+}
+
+bool SlotLayout::rotatesValues() const {
+  return rotation == Rotation::Value || rotation == Rotation::Both;
+}
+
 int64_t SlotLayout::scaleBytes() const {
   return keyScale.bytes() + valueScale.bytes() + headScale.bytes() +
          groupScale.bytes() + groupOffset.bytes();
@@ -156,6 +164,8 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.tokensPerStep = spec.tokensPerStep;
   layout.record = record;
   layout.scales = spec.state.scales;
+  layout.rotation = spec.state.rotation;
+  layout.rounding = spec.state.rounding;
   layout.codeOrder = order;
   const int64_t key = layout.paddedKey, value = layout.paddedValue;
 

@@ -201,7 +201,9 @@ private:
                         PadKind(spec.inputs.pad)),
         WindowAttr::get(context, spec.window.length, spec.window.compensators,
                         type(spec.window.records), spec.tokensPerStep),
-        FormatAttr::get(context, type(spec.state.codes), scales),
+        FormatAttr::get(context, type(spec.state.codes),
+                        RotationKind(spec.state.rotation),
+                        RoundingKind(spec.state.rounding), scales),
         TargetAttr::get(context, target.name),
         builder.getStrArrayAttr(references), rolesAttr(context, sources));
     body = builder.createBlock(&decode.getBody(), {}, types,

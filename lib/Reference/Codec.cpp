@@ -61,12 +61,36 @@ std::vector<double> product(std::vector<double> a,
   return a;
 }
 
+/// state times orthonormal Hadamard matrices, along both axes if asked: its own
+/// inverse.
+void rotate(const SlotLayout &layout, std::vector<double> &state) {
+  auto along = [&](int dim, int64_t stride, int lines, int64_t lineStride) {
+    const int block = rotationBlock(dim);
+    for (int line = 0; line < lines; ++line)
+      for (int half = 1; half < block; half *= 2)
+        for (int i = 0; i < dim; ++i) {
+          if (i & half)
+            continue;
+          double &a = state[line * lineStride + i * stride];
+          double &b = state[line * lineStride + (i + half) * stride];
+          const double sum = a + b, difference = a - b;
+          a = sum * std::sqrt(0.5);
+          b = difference * std::sqrt(0.5);
+        }
+  };
+  if (layout.rotatesKeys())
+    along(layout.keyDim, layout.valueDim, layout.valueDim, 1);
+  if (layout.rotatesValues())
+    along(layout.valueDim, 1, layout.keyDim, layout.valueDim);
+}
+
 std::vector<double> decodeCheckpoint(const SlotLayout &layout,
                                      const uint8_t *head) {
   std::vector<double> state = decodeCodes(layout, head);
   for (int r = 0; r < layout.compensators; ++r)
     addOuter(state, factors(head, layout.compKeys, r, layout.keyDim),
              factors(head, layout.compValues, r, layout.valueDim));
+  rotate(layout, state);
   return state;
 }
 
@@ -134,6 +158,7 @@ void decant::encodeHead(const SlotLayout &layout, const double *state,
                         uint8_t *head) {
   std::vector<double> residual(state,
                                state + size_t(layout.keyDim) * layout.valueDim);
+  rotate(layout, residual);
   encodeCompensators(layout, residual, head);
   encodeCodes(layout, residual, head);
 

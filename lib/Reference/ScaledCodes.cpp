@@ -123,12 +123,13 @@ double largestOver(const SlotLayout &layout, size_t index) {
 
 /// Gathers E of every line that shares a scale.
 struct Statistic {
-  double sum = 0, largest = 0;
+  double sum = 0, squares = 0, largest = 0;
   double low = std::numeric_limits<double>::infinity(), high = -low;
   int64_t count = 0;
 
   void add(double x) {
     sum += std::fabs(x);
+    squares += x * x;
     largest = std::max(largest, std::fabs(x));
     low = std::min(low, x);
     high = std::max(high, x);
@@ -165,9 +166,17 @@ private:
     for (size_t line = 0; line < lines.size(); ++line)
       if (lines[line].count > 0) // or it is padding
         storeScale(region, int64_t(line), scaleOf(index, lines[line]));
-    if (scale.axis == Axis::Key)
+    load(scale.axis);
+    if (scale.fit == ScaleFit::LeastSquares) {
+      refit(region, scale.axis);
+      load(scale.axis);
+    }
+  }
+
+  void load(Axis axis) {
+    if (axis == Axis::Key)
       scales.loadKeys(head);
-    else if (scale.axis == Axis::Value)
+    else if (axis == Axis::Value)
       scales.loadValues(head);
     else
       scales.loadHead(head);
@@ -175,6 +184,30 @@ private:
 
   void storeScale(const Region &region, int64_t at, double scale) {
     storeTo(head, region, 0, at, saturate(region.type, scale));
+  }
+
+  /// With the codes that the scales give and a = code * the other scales, the
+  /// scale c of a line that makes sum (x - c a)^2 least is sum a x / sum a^2.
+  void refit(const Region &region, Axis axis) {
+    struct Sums {
+      double ax = 0, aa = 0;
+    };
+    std::vector<Sums> lines(region.width);
+    for (int k = 0; k < layout.keyDim; ++k)
+      for (int v = 0; v < layout.valueDim; ++v) {
+        const int line = axis == Axis::Key ? k : v;
+        const double scale = loadFrom(head, region, 0, line);
+        if (scale == 0)
+          continue;
+        const double x = dense[size_t(k) * layout.valueDim + v];
+        const double code = roundTo(layout.codes.type, scales.encode(k, v, x));
+        const double a = scales.decode(k, v, code) / scale;
+        lines[line].ax += a * x;
+        lines[line].aa += a * a;
+      }
+    for (size_t line = 0; line < lines.size(); ++line)
+      if (lines[line].aa > 0)
+        storeScale(region, int64_t(line), lines[line].ax / lines[line].aa);
   }
 
   void fitGroups(size_t index) {
@@ -211,12 +244,15 @@ private:
   double scaleOf(size_t index, const Statistic &line) const {
     switch (layout.scales[index].fit) {
     case ScaleFit::AbsMax:
+    case ScaleFit::LeastSquares:
       return line.largest / largestOver(layout, index);
     case ScaleFit::SqrtMeanAbs:
       return std::max(std::sqrt(line.sum / double(line.count)),
                       kSmallestSqrtMean);
     case ScaleFit::MinMax:
       return (line.high - line.low) / (2 * maxCode(layout.codes.type) + 1);
+    case ScaleFit::RootMeanSquare:
+      return std::sqrt(line.squares / double(line.count));
     }
     return 0;
   }
@@ -248,15 +284,22 @@ void decant::encodeCodes(const SlotLayout &layout,
                          const std::vector<double> &dense, uint8_t *head) {
   Fit fit(layout, dense, head);
   const Scales &scales = fit.run();
+  const ElementType type = layout.codes.type;
+  uint64_t tokens;
+  std::memcpy(&tokens, head + layout.cursor.offset + sizeof(uint64_t),
+              sizeof(tokens));
+  const CodeRange range =
+      layout.groupOffset.empty() ? CodeRange::Symmetric : CodeRange::All;
   for (int k = 0; k < layout.paddedKey; ++k)
     for (int v = 0; v < layout.paddedValue; ++v) {
-      const bool padding = k >= layout.keyDim || v >= layout.valueDim;
-      const double code =
-          padding ? 0
-                  : scales.encode(k, v, dense[size_t(k) * layout.valueDim + v]);
+      if (k >= layout.keyDim || v >= layout.valueDim) {
+        storeCode(layout, head, k, v, 0);
+        continue;
+      }
+      double code = scales.encode(k, v, dense[size_t(k) * layout.valueDim + v]);
+      if (layout.rounding == Rounding::Stochastic)
+        code = roundStochastic(type, code, roundingNoise(tokens, k, v), range);
       storeCode(layout, head, k, v,
-                isWideFloat(layout.codes.type)
-                    ? saturate(layout.codes.type, code)
-                    : code);
+                isWideFloat(type) ? saturate(type, code) : code);
     }
 }

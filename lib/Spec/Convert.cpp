@@ -59,6 +59,10 @@ StateSpec convertState(const Json &json) {
           {word<Axis>(scale, "axis"), word<ScaleFit>(scale, "fit"),
            word<ElementType>(scale, "type"),
            scale.contains("block") ? whole(scale, "block") : 0});
+  if (json.contains("rotate"))
+    state.rotation = word<Rotation>(json, "rotate");
+  if (json.contains("round"))
+    state.rounding = word<Rounding>(json, "round");
   return state;
 }
 

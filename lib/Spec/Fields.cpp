@@ -25,13 +25,21 @@ template <> std::vector<ElementType> enumValues() {
           ElementType::I8,   ElementType::I6,   ElementType::I4,
           ElementType::I3,   ElementType::I2,   ElementType::E4M3,
           ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
-          ElementType::E2M1, ElementType::E8M0};
+          ElementType::E2M1, ElementType::E8M0, ElementType::L4,
+          ElementType::L3};
 }
 template <> std::vector<Axis> enumValues() {
   return {Axis::Key, Axis::Value, Axis::Head};
 }
 template <> std::vector<ScaleFit> enumValues() {
-  return {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs, ScaleFit::MinMax};
+  return {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs, ScaleFit::MinMax,
+          ScaleFit::LeastSquares, ScaleFit::RootMeanSquare};
+}
+template <> std::vector<Rotation> enumValues() {
+  return {Rotation::None, Rotation::Key, Rotation::Value, Rotation::Both};
+}
+template <> std::vector<Rounding> enumValues() {
+  return {Rounding::Nearest, Rounding::Stochastic};
 }
 template <> std::vector<HeadMap> enumValues() {
   return {HeadMap::Group, HeadMap::Modulo};
@@ -251,8 +259,8 @@ Field stateField() {
   Field scales =
       text("scale", TextRule::None,
            "scales of the codes in the order in which they are "
-           "fitted: one per axis at most, the last one absmax or minmax, "
-           "and only that one with blocks");
+           "fitted: one per axis at most; only the last one may have "
+           "blocks");
   scales.element = {object(
       "",
       {words("axis", wordsOf<Axis>(),
@@ -260,7 +268,9 @@ Field stateField() {
        words("fit", wordsOf<ScaleFit>(),
              "absmax is max |x| / the largest code (127 for int8, 31 for "
              "int6, 448 for e4m3), sqrt_mean_abs is sqrt(mean |x|), minmax is "
-             "(max x - min x) / (2^bits - 1) with an offset beside it"),
+             "(max x - min x) / (2^bits - 1) with an offset beside it, "
+             "least_squares is absmax and then the best scale for the codes "
+             "that it gave, rms is sqrt(mean x^2), for lloyd codes"),
        words("type", wordsWhere(isScale),
              "how the scale is stored; e8m0 is rounded down to a power of "
              "two, and absmax then divides by the power of two in the largest "
@@ -276,7 +286,18 @@ Field stateField() {
       "state",
       {words("codes", wordsWhere(isCode),
              "how an element of the state is stored"),
-       onlyWhen(std::move(scales), "codes", wordsWhere(isScaledCode))},
+       onlyWhen(std::move(scales), "codes", wordsWhere(isScaledCode)),
+       onlyWhen(optional(words("rotate", wordsOf<Rotation>(),
+                               "axes along which a Hadamard matrix spreads "
+                               "outliers before scales are fitted; an axis "
+                               "whose decays are vectors cannot be rotated"),
+                         "none"),
+                "codes", wordsWhere(isScaledCode)),
+       onlyWhen(optional(words("round", wordsOf<Rounding>(),
+                               "to the nearest code, or by chance to one of "
+                               "the two around an element, right on average"),
+                         "nearest"),
+                "codes", wordsWhere(isScaledCode))},
       "how the state is stored");
 }
 

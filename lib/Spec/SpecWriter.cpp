@@ -58,6 +58,10 @@ static Ordered stateToJson(const StateSpec &state) {
       entry["block"] = scale.block;
     json["scale"].push_back(std::move(entry));
   }
+  if (state.rotation != Rotation::None)
+    json["rotate"] = toString(state.rotation);
+  if (state.rounding != Rounding::Nearest)
+    json["round"] = toString(state.rounding);
   return json;
 }
 

@@ -51,6 +51,8 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
     spec.state.scales.push_back(
         {Axis(scale.getAxis()), ScaleFit(scale.getFit()),
          toElementType(scale.getType()), int(scale.getBlock())});
+  spec.state.rotation = Rotation(kernel.getFormat()->getRotation());
+  spec.state.rounding = Rounding(kernel.getFormat()->getRounding());
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();
   spec.window.records = toElementType(window.getRecords());
@@ -498,6 +500,26 @@ struct MaterializeFormatPass
     }
   }
 
+  /// A Hadamard matrix commutes with one decay for all elements of an axis, not
+  /// with one for each.
+  static LogicalResult checkRotation(KernelOp kernel, WindowType window) {
+    const RotationKind rotation = kernel.getFormat()->getRotation();
+    auto refuse = [&](const char *axis, DecayKind decay,
+                      RotationKind other) -> LogicalResult {
+      if (rotation == RotationKind::None || rotation == other ||
+          decay != DecayKind::Vector)
+        return success();
+      return kernel.emitError("state.rotate: '")
+             << stringifyRotationKind(rotation) << "' rotates the " << axis
+             << " axis, along which this rule's decays are vectors: a rotated "
+                "state would have to be rotated back at every token; an axis "
+                "with one decay or none can be rotated";
+    };
+    if (failed(refuse("key", window.getKeyDecay(), RotationKind::Value)))
+      return failure();
+    return refuse("value", window.getValueDecay(), RotationKind::Key);
+  }
+
   static LogicalResult format(KernelOp kernel, WindowType window,
                               CodeOrder order) {
     if (!kernel.getHeads() || !kernel.getInputs() || !kernel.getFormat() ||
@@ -510,6 +532,8 @@ struct MaterializeFormatPass
       return kernel.emitError("code-order: columns are for float codes; the "
                               "codes are ")
              << decant::toString(codes);
+    if (failed(checkRotation(kernel, window)))
+      return failure();
     const StringRef name = kernel.getSymName();
     FormatBuilder builder(kernel, window, order);
     if (name == "step") {

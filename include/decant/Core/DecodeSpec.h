@@ -25,6 +25,8 @@ namespace decant {
 /// Integers and small floats of less than 8 bits are for codes only. ExMy is a
 /// sign, x bits of exponent and y of fraction (OCP 8-bit and microscaling
 /// formats; Numeric.h has their limits); E8M0 is a power of two, for scales.
+/// Lx is an index to the 2^x levels that are best for a normal distribution
+/// (Lloyd-Max), sign first.
 enum class ElementType {
   F32,
   F16,
@@ -39,7 +41,9 @@ enum class ElementType {
   E3M2,
   E2M3,
   E2M1,
-  E8M0
+  E8M0,
+  L4,
+  L3
 };
 int elementBits(ElementType type);
 /// Bytes of one element of a type that fills whole bytes.
@@ -47,6 +51,7 @@ int elementBytes(ElementType type);
 bool isInteger(ElementType type);
 /// f32, f16 or bf16: what inputs, records and sums can be.
 bool isWideFloat(ElementType type);
+bool isCodebook(ElementType type);
 /// A float of at most 8 bits with a sign, that is not E8M0.
 bool isSmallFloat(ElementType type);
 /// Integer codes are symmetric: -maxCode .. maxCode, 2^(bits - 1) - 1.
@@ -61,8 +66,23 @@ const char *toString(Axis axis);
 /// How a scale is fitted to the elements E that share it:
 /// AbsMax is max |E| / the largest code, SqrtMeanAbs is sqrt(mean |E|)
 /// (LeapQuant eq. 7), MinMax spreads all codes of an integer from min E to
-/// max E, which takes an offset beside the scale.
-enum class ScaleFit { AbsMax, SqrtMeanAbs, MinMax };
+/// max E, which takes an offset beside the scale. LeastSquares is AbsMax, after
+/// which the scale becomes the one that is best for the codes that it gave
+/// (STEPQuant eq. 13). RootMeanSquare is sqrt(mean E^2), the unit of codebooks.
+enum class ScaleFit {
+  AbsMax,
+  SqrtMeanAbs,
+  MinMax,
+  LeastSquares,
+  RootMeanSquare
+};
+/// Axes along which what is stored is the state times an orthonormal Hadamard
+/// matrix, of the largest power of two that divides the dim (QuaRot). Along the
+/// keys only where all keys decay alike, along the values likewise.
+enum class Rotation { None, Key, Value, Both };
+const char *toString(Rotation rotation);
+/// The Hadamard matrices of an axis are of this many elements each.
+int rotationBlock(int dim);
 /// Which value heads share a query/key head: Group is hv / (value / key) (vLLM,
 /// SGLang, FLA), Modulo is hv % key (ggml).
 enum class HeadMap { Group, Modulo };
@@ -129,9 +149,18 @@ struct ScaleSpec {
 /// blocks, or rows and columns with an offset. Others factor out of sums.
 bool isGrouped(const ScaleSpec &scale);
 
+/// How an element between two codes becomes one of them. Stochastic: the upper
+/// one as often as the element is near to it, by a hash of the head's token
+/// count and the element's place (Numeric.h); so equal sequences round alike,
+/// in whatever slot or batch they are.
+enum class Rounding { Nearest, Stochastic };
+const char *toString(Rounding rounding);
+
 struct StateSpec {
   ElementType codes = ElementType::F32;
   std::vector<ScaleSpec> scales; // in the order of their fits; not wide floats
+  Rotation rotation = Rotation::None;    // likewise
+  Rounding rounding = Rounding::Nearest; // of integers and small floats
 };
 
 struct WindowSpec {

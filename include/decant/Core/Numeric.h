@@ -17,6 +17,7 @@
 #include "decant/Core/DecodeSpec.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace decant {
 
@@ -44,11 +45,26 @@ double smallToDouble(ElementType type, uint8_t bits);
 uint8_t doubleToPower(double value);
 double powerToDouble(uint8_t bits);
 
+/// The levels of a codebook that are not negative, in rising order; a code is
+/// an index to them, and above it a sign. Their root mean square over a normal
+/// distribution of variance 1 is the best that so many levels have.
+std::vector<double> codebookLevels(ElementType type);
+uint8_t doubleToLevel(ElementType type, double value);
+double levelToDouble(ElementType type, uint8_t code);
+
 /// The integer code nearest to `value`, in -maxCode .. maxCode, or down to
 /// -maxCode - 1 where the format has an offset; 0 for a NaN.
 enum class CodeRange { Symmetric, All };
 int toCode(ElementType type, double value,
            CodeRange range = CodeRange::Symmetric);
+
+/// `value` between two neighbours of `type`, an integer or a small float: the
+/// upper one if the distance to the lower one, in steps, is above 1 - `noise`.
+/// Saturates.
+double roundStochastic(ElementType type, double value, double noise,
+                       CodeRange range = CodeRange::Symmetric);
+/// A hash, uniform over the multiples of 2^-24 in [0, 1).
+double roundingNoise(uint64_t tokens, int key, int value);
 
 /// The value that `value` has after it was stored as `type`; for integers that
 /// is toCode().

@@ -139,6 +139,9 @@ struct SlotLayout {
   int tokensPerStep = 1; // of which the last ones may be drafts
   RecordShape record;
   std::vector<ScaleSpec> scales; // in the order in which they were fitted
+  /// Of codes and compensators; records and decays are the state's own.
+  Rotation rotation = Rotation::None;
+  Rounding rounding = Rounding::Nearest;
   CodeOrder codeOrder = CodeOrder::Rows;
 
   Region codes;      // [paddedKey, paddedValue], or in columns the other way
@@ -172,6 +175,8 @@ struct SlotLayout {
   const ScaleSpec *groups() const;
   int groupKeys() const;
   int groupValues() const;
+  bool rotatesKeys() const;
+  bool rotatesValues() const;
   int64_t scaleBytes() const;
 
   /// Bytes of codes, scales, compensators and carried vectors of one head.

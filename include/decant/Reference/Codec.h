@@ -32,8 +32,9 @@ std::vector<double> decodeHead(const SlotLayout &layout, const uint8_t *head);
 
 /// Stores `state` (row-major [keyDim, valueDim]) as a commit does: fits the
 /// compensators, fits the scales to what they leave, rounds the rest to codes,
-/// and empties the window. Records and total decays keep their bytes; an empty
-/// window gives them no meaning.
+/// (stochastically: by the token count in the cursor) and empties the window.
+/// Records and total decays keep their bytes; an empty window gives them no
+/// meaning.
 void encodeHead(const SlotLayout &layout, const double *state, uint8_t *head);
 
 } // namespace decant

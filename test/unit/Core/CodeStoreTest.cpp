@@ -106,7 +106,8 @@ TEST_P(Codes, ComeBack) {
   std::vector<uint8_t> head(layout.headBytes, 0xA5);
   auto codeOf = [&, type = type](int key, int value) {
     const int n = key * 31 + value * 17;
-    if (isSmallFloat(type)) // whatever it holds, once rounded
+    if (isSmallFloat(type) ||
+        isCodebook(type)) // whatever it holds, once rounded
       return roundTo(type, (n % 64 - 32) / 8.0);
     return isInteger(type) ? double(n % (2 * maxCode(type) + 1) - maxCode(type))
                            : n % 128 / 16.0;
@@ -124,15 +125,14 @@ TEST_P(Codes, ComeBack) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Codes,
-    testing::Combine(testing::Values(ElementType::F32, ElementType::F16,
-                                     ElementType::BF16, ElementType::I8,
-                                     ElementType::I6, ElementType::I4,
-                                     ElementType::I3, ElementType::I2,
-                                     ElementType::E4M3, ElementType::E5M2,
-                                     ElementType::E3M2, ElementType::E2M3,
-                                     ElementType::E2M1),
-                     testing::Values(CodeOrder::Rows, CodeOrder::Fragments,
-                                     CodeOrder::Columns)));
+    testing::Combine(
+        testing::Values(ElementType::F32, ElementType::F16, ElementType::BF16,
+                        ElementType::I8, ElementType::I6, ElementType::I4,
+                        ElementType::I3, ElementType::I2, ElementType::E4M3,
+                        ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
+                        ElementType::E2M1, ElementType::L4, ElementType::L3),
+        testing::Values(CodeOrder::Rows, CodeOrder::Fragments,
+                        CodeOrder::Columns)));
 
 // Padded to 24 keys and 32 values: a value's keys follow one another.
 TEST(CodeStore, ColumnsByHand) {

@@ -189,6 +189,58 @@ TEST(Numeric, SmallFloatsByHand) {
   EXPECT_EQ(smallToDouble(ElementType::E2M3, 0x01), 0.125);
 }
 
+/// Each level of a Lloyd-Max codebook is the mean of a normal distribution over
+/// what rounds to it: (density at its lower end - at its upper end) / mass.
+TEST(Numeric, CodebooksAreTheirOwnCentroids) {
+  auto density = [](double x) {
+    return std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1));
+  };
+  auto above = [](double x) { return std::erfc(x / std::sqrt(2.0)) / 2; };
+  for (ElementType type : {ElementType::L4, ElementType::L3}) {
+    const std::vector<double> levels = codebookLevels(type);
+    ASSERT_EQ(levels.size(), size_t(1) << (elementBits(type) - 1));
+    for (size_t i = 0; i < levels.size(); ++i) {
+      const bool last = i + 1 == levels.size();
+      const double low = i == 0 ? 0 : (levels[i - 1] + levels[i]) / 2;
+      const double high = last ? 0 : (levels[i] + levels[i + 1]) / 2;
+      const double mass = above(low) - (last ? 0 : above(high));
+      EXPECT_NEAR(levels[i], (density(low) - (last ? 0 : density(high))) / mass,
+                  1e-8);
+      EXPECT_EQ(levelToDouble(type, doubleToLevel(type, levels[i])), levels[i]);
+      EXPECT_EQ(roundTo(type, -levels[i]), -levels[i]);
+    }
+    EXPECT_EQ(roundTo(type, 100), levels.back());
+    EXPECT_EQ(roundTo(type, 0), levels.front());
+  }
+}
+
+/// Over many draws an element between two codes becomes the upper one as often
+/// as it is near to it: within 4 standard deviations of 10^4 draws.
+TEST(Numeric, StochasticRoundingIsRightOnAverage) {
+  const int draws = 10000;
+  for (auto [type, x, low, high] :
+       {std::tuple(ElementType::I8, 3.3, 3.0, 4.0),
+        std::tuple(ElementType::I4, -2.9, -3.0, -2.0),
+        std::tuple(ElementType::E4M3, 17.0, 16.0, 18.0),
+        std::tuple(ElementType::E2M1, -2.2, -3.0, -2.0),
+        std::tuple(ElementType::E3M2, 0.02, 0.0, 0.0625)}) {
+    int upper = 0;
+    for (int i = 0; i < draws; ++i) {
+      const double code =
+          roundStochastic(type, x, roundingNoise(7, i / 100, i % 100));
+      ASSERT_TRUE(code == low || code == high) << code;
+      upper += code == high;
+    }
+    const double p = (x - low) / (high - low);
+    EXPECT_NEAR(upper, draws * p, 4 * std::sqrt(draws * p * (1 - p)))
+        << toString(type);
+  }
+  EXPECT_EQ(roundStochastic(ElementType::I8, 127, 0.999), 127);
+  EXPECT_EQ(roundStochastic(ElementType::I8, -300, 0), -127);
+  EXPECT_EQ(roundStochastic(ElementType::E2M1, 9, 0.999), 6);
+  EXPECT_NE(roundingNoise(1, 2, 3), roundingNoise(2, 2, 3));
+}
+
 TEST(Numeric, PowersOfTwoRoundDown) {
   EXPECT_EQ(doubleToPower(1), 127);
   EXPECT_EQ(roundTo(ElementType::E8M0, 7.99), 4);

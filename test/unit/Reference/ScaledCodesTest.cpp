@@ -132,6 +132,95 @@ TEST(ScaledCodes, MinMaxOfAConstant) {
   EXPECT_EQ(head.through(state), state);
 }
 
+// Value 0 has |E| of 1, 4 and 1: the scale is 4 / 7, the codes are 2, 7 and
+// 2, and (2 + 28 + 2) / (4 + 49 + 4) is the best scale for them.
+TEST(ScaledCodes, LeastSquaresByHand) {
+  std::vector<double> state(16 * 16);
+  state[0] = 1;
+  state[1 * 16] = -4;
+  state[2 * 16] = 1;
+  Head head(16, 16, E::I4, {{Axis::Value, ScaleFit::LeastSquares, E::F32}});
+  const std::vector<double> decoded = head.through(state);
+  const double scale = float(32.0 / 57);
+  EXPECT_EQ(head.get(head.layout.valueScale, 0), scale);
+  EXPECT_EQ(decoded[0], 2 * scale);
+  EXPECT_EQ(decoded[1 * 16], -7 * scale);
+  EXPECT_EQ(head.get(head.layout.valueScale, 1), 0);
+}
+
+// With the codes as they are, no other scale of a line is better.
+TEST(ScaledCodes, LeastSquaresIsLeast) {
+  const std::vector<double> state = noise(48 * 32, 5);
+  Head head(48, 32, E::I6,
+            {{Axis::Key, ScaleFit::SqrtMeanAbs, E::F16},
+             {Axis::Value, ScaleFit::LeastSquares, E::F32}});
+  head.through(state);
+  // The codes that the scale was fitted to are those of absmax.
+  Head before(48, 32, E::I6,
+              {{Axis::Key, ScaleFit::SqrtMeanAbs, E::F16},
+               {Axis::Value, kMax, E::F32}});
+  before.through(state);
+  auto error = [&](int v, double scale) {
+    double sum = 0;
+    for (int k = 0; k < 48; ++k) {
+      const double y =
+          before.code(k, v) * scale * before.get(before.layout.keyScale, k);
+      sum += (state[k * 32 + v] - y) * (state[k * 32 + v] - y);
+    }
+    return sum;
+  };
+  for (int v = 0; v < 32; ++v) {
+    const double scale = head.get(head.layout.valueScale, v);
+    EXPECT_LE(error(v, scale), error(v, scale * 1.001)) << v;
+    EXPECT_LE(error(v, scale), error(v, scale * 0.999)) << v;
+  }
+}
+
+// One element of value 0, rotated: 16 equal ones, which codes hold exactly.
+TEST(ScaledCodes, RotationSpreadsAnOutlier) {
+  for (Rotation rotation : {Rotation::Value, Rotation::Key, Rotation::Both}) {
+    DecodeSpec spec = makeSpec(16, 32, E::I8, {{Axis::Head, kMax, E::F32}});
+    spec.state.rotation = rotation;
+    const SlotLayout layout = makeSlotLayout(spec, scalarDecay());
+    std::vector<double> state(16 * 32);
+    state[3 * 32 + 20] = 2;
+    std::vector<uint8_t> bytes(layout.headBytes);
+    encodeHead(layout, state.data(), bytes.data());
+    const bool keys = rotation != Rotation::Value;
+    const bool values = rotation != Rotation::Key;
+    for (int k = 0; k < 16; ++k)
+      for (int v = 0; v < 32; ++v)
+        ASSERT_EQ(std::fabs(loadCode(layout, bytes.data(), k, v)),
+                  (keys || k == 3) && (values || v == 20) ? 127 : 0);
+    const std::vector<double> decoded = decodeHead(layout, bytes.data());
+    for (size_t i = 0; i < state.size(); ++i)
+      ASSERT_NEAR(decoded[i], state[i], 1e-6); // the f32 scale
+  }
+}
+
+// Per-row noise of any size has the error of the codebook: 0.00950 and 0.03455
+// of its power for a normal distribution, which 128 x 128 samples meet to 3 %.
+TEST(ScaledCodes, CodebooksHaveTheirErrorOnNormalRows) {
+  std::mt19937 random(9);
+  std::normal_distribution<double> normal;
+  std::vector<double> state;
+  for (int k = 0; k < 128; ++k)
+    for (int v = 0; v < 128; ++v)
+      state.push_back(normal(random) * std::exp2(k % 7));
+  for (auto [type, expected] :
+       {std::pair(E::L4, 0.00950), std::pair(E::L3, 0.03455)}) {
+    Head head(128, 128, type, {{Axis::Key, ScaleFit::RootMeanSquare, E::F16}});
+    const std::vector<double> decoded = head.through(state);
+    double error = 0, power = 0;
+    for (size_t i = 0; i < state.size(); ++i) {
+      const double size = std::exp2(double(i / 128 % 7));
+      error += std::pow((decoded[i] - state[i]) / size, 2);
+      power += std::pow(state[i] / size, 2);
+    }
+    EXPECT_NEAR(error / power, expected, 0.05 * expected) << toString(type);
+  }
+}
+
 struct Choice {
   E codes;
   std::vector<ScaleSpec> scales;
