@@ -110,8 +110,7 @@ void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
     return storeAcross(tile, row, codes);
   if (isWideFloat(type))
     return scatter(tile, planes[0], row, tile.narrow(codes, type));
-  Value stored =
-      tile.narrow(codes, isSmallFloat(type) ? type : ElementType::I8);
+  Value stored = tile.narrow(codes, isInteger(type) ? ElementType::I8 : type);
   const int bits = elementBits(type);
   if (order == CodeOrder::Fragments && isInteger(type))
     stored = by<arith::XOrIOp>(tile, stored, -(int64_t(1) << (bits - 1)));

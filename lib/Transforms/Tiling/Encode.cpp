@@ -17,6 +17,7 @@
 #include "Compensators.h"
 #include "GroupScales.h"
 #include "ScaleFit.h"
+#include "StochasticRounding.h"
 #include "WindowTile.h"
 
 using namespace mlir;
@@ -30,6 +31,8 @@ public:
       : tile(tile), head(head), rows(rows), layout(tile.layout) {}
 
   void run() {
+    if (layout.rounding == Rounding::Stochastic)
+      tokens = head.storedTokens(tile);
     if (layout.compensators > 0)
       fitCompensators(tile, rows);
     for (size_t i = 0; i < layout.scales.size(); ++i)
@@ -41,7 +44,17 @@ public:
   }
 
 private:
-  Value magnitude(Value x) { return math::AbsFOp::create(tile.b, x); }
+  static ReduceKind kindOf(ScaleFit fit) {
+    return fit == ScaleFit::AbsMax || fit == ScaleFit::LeastSquares
+               ? ReduceKind::Max
+               : ReduceKind::Add;
+  }
+  /// What a statistic adds up or compares.
+  Value magnitude(ScaleFit fit, Value x) {
+    return fit == ScaleFit::RootMeanSquare
+               ? tile.mul(x, x)
+               : Value(math::AbsFOp::create(tile.b, x));
+  }
 
   void fitScale(size_t index) {
     const ScaleSpec &scale = layout.scales[index];
@@ -51,14 +64,19 @@ private:
       });
       return;
     }
-    const ReduceKind kind =
-        scale.fit == ScaleFit::AbsMax ? ReduceKind::Max : ReduceKind::Add;
-    if (scale.axis == Axis::Key)
-      return fitKeyScale(index, kind);
-    Value columns = columnStatistic(kind);
+    if (scale.axis == Axis::Key) {
+      fitKeyScale(index);
+      if (scale.fit == ScaleFit::LeastSquares)
+        refitKeyScale(index);
+      return;
+    }
+    const ReduceKind kind = kindOf(scale.fit);
+    Value columns = columnStatistic(scale.fit);
     if (scale.axis == Axis::Value) {
       valueScale = scaleFrom(tile, index, columns, layout.keyDim);
       valueInverse = inverseScale(tile, valueScale);
+      if (scale.fit == ScaleFit::LeastSquares)
+        refitValueScale(index);
       return;
     }
     headScale = scaleFrom(
@@ -75,7 +93,9 @@ private:
     return tile.scale(values, keyInverseAt(row, n));
   }
 
-  void fitKeyScale(size_t index, ReduceKind kind) {
+  void fitKeyScale(size_t index) {
+    const ScaleFit fit = layout.scales[index].fit;
+    const ReduceKind kind = kindOf(fit);
     keyScale = tile.scratch(1, layout.paddedKey);
     keyInverse = tile.scratch(1, layout.paddedKey);
     const int perRound = rows.rowsPerRound();
@@ -86,8 +106,9 @@ private:
           SmallVector<Value> partial;
           for (Value values : state)
             partial.push_back(tile.reduce(
-                kind, tile.scale(tile.scale(magnitude(values), valueInverse),
-                                 headInverse)));
+                kind,
+                magnitude(fit, tile.scale(tile.scale(values, valueInverse),
+                                          headInverse))));
           Value statistic = vector::FromElementsOp::create(
               tile.b, tile.vectorOf(int64_t(perRound)), partial);
           statistic = tile.laneReduce(kind, statistic, VectorAxis::Value);
@@ -105,12 +126,13 @@ private:
   }
 
   /// The sum or the maximum of every column of the lane.
-  Value columnStatistic(ReduceKind kind) {
+  Value columnStatistic(ScaleFit fit) {
+    const ReduceKind kind = kindOf(fit);
     auto include = [&](Value row, ArrayRef<Value> state, ValueRange carried) {
       Value sum = carried[0];
       for (auto [n, values] : llvm::enumerate(state)) {
-        Value x = tile.scale(tile.scale(magnitude(values), headInverse),
-                             keyInverseAt(row, n));
+        Value x = magnitude(fit, tile.scale(tile.scale(values, headInverse),
+                                            keyInverseAt(row, n)));
         if (kind == ReduceKind::Add)
           sum = tile.add(sum, x);
         else
@@ -124,6 +146,70 @@ private:
         kind,
         rows.forRounds(Terms::All, {tile.zeros(tile.valueType())}, include)[0],
         VectorAxis::Key);
+  }
+
+  /// A scale over what the codes that it gave ask for (ScaleFit.h); r are the
+  /// other scales, y what is rounded, q its codes.
+  void refitValueScale(size_t index) {
+    SmallVector<Value> sums = rows.sumRounds(
+        Terms::All, 2,
+        [&](Value row, ArrayRef<Value> state, ValueRange carried) {
+          SmallVector<Value> next(carried);
+          for (auto [n, values] : llvm::enumerate(state)) {
+            Value y = overLines(values, row, n);
+            Value r = tile.scale(keyScaleAt(row, n), headScale);
+            Value rq = tile.scale(rounded(y), r), ry = tile.scale(y, r);
+            next[0] = tile.fma(rq, ry, next[0]);
+            next[1] = tile.fma(rq, rq, next[1]);
+          }
+          return next;
+        });
+    valueScale = refitted(tile, index, valueScale, sums[0], sums[1]);
+    valueInverse = inverseScale(tile, valueScale);
+  }
+
+  void refitKeyScale(size_t index) {
+    const int perRound = rows.rowsPerRound();
+    rows.forRounds(
+        Terms::All, {},
+        [&](Value row, ArrayRef<Value> state,
+            ValueRange) -> SmallVector<Value> {
+          SmallVector<Value> partial(2 * perRound);
+          Value r = tile.scale(valueScale, headScale);
+          for (auto [n, values] : llvm::enumerate(state)) {
+            Value y = overLines(values, row, n);
+            Value rq = tile.scale(rounded(y), r), ry = tile.scale(y, r);
+            partial[n] = tile.reduce(ReduceKind::Add, tile.mul(rq, ry));
+            partial[perRound + n] =
+                tile.reduce(ReduceKind::Add, tile.mul(rq, rq));
+          }
+          Value sums = vector::FromElementsOp::create(
+              tile.b, tile.vectorOf(int64_t(partial.size())), partial);
+          sums = tile.laneReduce(ReduceKind::Add, sums, VectorAxis::Value);
+          auto half = [&](int64_t first) -> Value {
+            return vector::ExtractStridedSliceOp::create(
+                tile.b, sums, ArrayRef<int64_t>{first},
+                ArrayRef<int64_t>{perRound}, ArrayRef<int64_t>{1});
+          };
+          Value owner = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
+                                              tile.valueLane, tile.index(0));
+          tile.ifTrue(owner, [&] {
+            Value old = tile.load(*keyScale, tile.index(0), row, perRound);
+            Value fitted = refitted(tile, index, old, half(0), half(perRound));
+            tile.store(*keyScale, tile.index(0), row, fitted);
+            tile.store(*keyInverse, tile.index(0), row,
+                       inverseScale(tile, fitted));
+          });
+          return {};
+        });
+    tile.barrier();
+  }
+
+  Value keyScaleAt(Value row, int n) {
+    if (!keyScale)
+      return {};
+    return tile.loadScalar(*keyScale, tile.index(0),
+                           tile.add(row, tile.index(n)));
   }
 
   Value keyInverseAt(Value row, int n) {
@@ -153,11 +239,25 @@ private:
                                      ofGroups(tile, *groups->offset, at));
     if (groups)
       values = tile.mul(values, ofGroups(tile, groups->inverse, at));
-    if (!isInteger(layout.codes.type))
-      return values;
-    const double largest = maxCode(layout.codes.type);
-    const double lowest = layout.groupOffset.empty() ? -largest : -largest - 1;
-    return roundToCode(tile, values, lowest, largest);
+    const ElementType type = layout.codes.type;
+    if (layout.rounding == Rounding::Stochastic)
+      return roundStochastic(tile, values, type,
+                             isInteger(type) ? lowestCode() : 0,
+                             roundingNoise(tile, tokens, at));
+    return isInteger(type) ? rounded(values) : values;
+  }
+
+  double lowestCode() const {
+    const int largest = maxCode(layout.codes.type);
+    return layout.groupOffset.empty() ? -largest : -largest - 1;
+  }
+
+  /// What a code of x stands for.
+  Value rounded(Value x) {
+    const ElementType type = layout.codes.type;
+    if (!isInteger(type))
+      return tile.widen(tile.narrow(x, type), type);
+    return roundToCode(tile, x, lowestCode(), maxCode(type));
   }
 
   void storeScales() {
@@ -199,6 +299,7 @@ private:
   const SlotLayout &layout;
   std::optional<View> keyScale, keyInverse;
   Value valueScale, valueInverse, headScale, headInverse;
+  Value tokens; // for stochastic rounding
   std::optional<GroupFit> groups;
 };
 
@@ -216,50 +317,4 @@ void decant::tileFold(LaneTile &tile, const StoredHead &head,
   encodeRows(tile, head, rows);
   if (tile.layout.window == 1)
     head.addToken(tile);
-}
-
-void decant::tilePack(LaneTile &tile, const StoredHead &head,
-                      const DenseState &dense) {
-  StateRows rows(tile, dense);
-  encodeRows(tile, head, rows);
-  head.clearTokens(tile);
-}
-
-void decant::tileUnpack(LaneTile &tile, const StoredHead &head,
-                        const DenseState &dense) {
-  StateRows rows(tile, head, {});
-  View staging = tile.scratch(tile.schedule.keyLanes, tile.layout.paddedValue);
-  rows.forRounds(
-      Terms::Old, {},
-      [&](Value row, ArrayRef<Value> state, ValueRange) -> SmallVector<Value> {
-        for (auto [n, values] : llvm::enumerate(state)) {
-          Value key = tile.add(row, tile.index(n));
-          tile.store(staging, tile.keyLane, tile.firstValue, values);
-          Value start = tile.add(dense.offset, tile.mul(key, dense.keyStride));
-          Value inside =
-              arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult, key,
-                                    tile.index(tile.layout.keyDim));
-          Value columns = tile.add(tile.firstValue,
-                                   tile.index(tile.schedule.valuesPerLane));
-          Value end = arith::MinUIOp::create(tile.b, columns,
-                                             tile.index(tile.layout.valueDim));
-          tile.ifTrue(inside, [&] {
-            tile.loop(tile.firstValue, end, 1, {},
-                      [&](Value column, ValueRange) -> SmallVector<Value> {
-                        Value element =
-                            tile.loadScalar(staging, tile.keyLane, column);
-                        Value at = tile.add(
-                            start, tile.mul(column, dense.valueStride));
-                        auto type = cast<MemRefType>(dense.memref.getType());
-                        memref::StoreOp::create(
-                            tile.b,
-                            tile.narrow(element,
-                                        toElementType(type.getElementType())),
-                            dense.memref, ValueRange{at});
-                        return {};
-                      });
-          });
-        }
-        return {};
-      });
 }

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rotation.h"
 #include "WindowTile.h"
 
 using namespace mlir;
@@ -76,7 +77,8 @@ Value decant::tileWindowReadKey(LaneTile &tile, const StoredHead &head,
                                 Value x) {
   const SlotLayout &layout = tile.layout;
   const WindowStart window = head.start(tile);
-  Value decayed = tile.scale(x, window.valueDecay);
+  Value decayed =
+      rotate(tile, VectorAxis::Value, tile.scale(x, window.valueDecay));
   Value result =
       codesProduct(tile, head, tile.scale(decayed, head.columnScale(tile)));
   if (!layout.keyScale.empty())
@@ -89,7 +91,7 @@ Value decant::tileWindowReadKey(LaneTile &tile, const StoredHead &head,
   };
   if (layout.compensators > 0)
     result = head.forCompensators(tile, result, add(decayed))[0];
-  result = tile.scale(result, window.keyDecay);
+  result = rotate(tile, VectorAxis::Key, tile.scale(result, window.keyDecay));
   if (layout.window == 1)
     return result;
   return head.forRecords(tile, window.fill, result, add(x))[0];

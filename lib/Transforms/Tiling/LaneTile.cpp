@@ -271,15 +271,14 @@ Value LaneTile::widen(Value x) {
 }
 
 Value LaneTile::widen(Value x, ElementType type) {
-  if (isSmallFloat(type) || type == ElementType::E8M0)
-    return decodeSmall(*this, x, type);
-  return widen(x);
+  return isWideFloat(type) || isInteger(type) ? widen(x)
+                                              : decodeSmall(*this, x, type);
 }
 
 Value LaneTile::narrow(Value x, ElementType element) {
   if (element == ElementType::F32)
     return x;
-  if (isSmallFloat(element) || element == ElementType::E8M0)
+  if (!isWideFloat(element) && !isInteger(element))
     return encodeSmall(*this, x, element);
   Type type = toType(b.getContext(), element);
   auto vector = dyn_cast<VectorType>(x.getType());

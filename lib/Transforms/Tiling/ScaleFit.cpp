@@ -61,11 +61,33 @@ Value decant::scaleFrom(LaneTile &tile, size_t index, Value statistic,
     statistic =
         arith::MaximumFOp::create(tile.b, math::SqrtOp::create(tile.b, mean),
                                   like(tile, statistic, kScaleFloor));
+  } else if (scale.fit == ScaleFit::RootMeanSquare) {
+    Value mean = tile.mul(statistic, like(tile, statistic, 1.0 / elements));
+    // Squares of huge elements are infinite, and codes times infinity too.
+    statistic = math::SqrtOp::create(
+        tile.b,
+        arith::MinNumFOp::create(
+            tile.b, mean, like(tile, mean, std::numeric_limits<float>::max())));
   } else if (const double largest = largestOver(tile.layout, index);
              largest != 1) {
     statistic = tile.mul(statistic, like(tile, statistic, 1.0 / largest));
   }
   return stored(tile, scale, statistic);
+}
+
+Value decant::refitted(LaneTile &tile, size_t index, Value scale, Value product,
+                       Value square) {
+  Value factor = arith::DivFOp::create(tile.b, product, square);
+  auto compare = [&](arith::CmpFPredicate predicate, double bound) {
+    return arith::CmpFOp::create(tile.b, predicate, factor,
+                                 like(tile, factor, bound));
+  };
+  Value isSound =
+      arith::AndIOp::create(tile.b, compare(arith::CmpFPredicate::OGT, 0.25),
+                            compare(arith::CmpFPredicate::OLT, 2));
+  factor =
+      arith::SelectOp::create(tile.b, isSound, factor, like(tile, factor, 1));
+  return stored(tile, tile.layout.scales[index], tile.mul(scale, factor));
 }
 
 std::pair<Value, Value> decant::rangeFrom(LaneTile &tile,

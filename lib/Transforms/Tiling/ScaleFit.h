@@ -17,6 +17,13 @@ namespace decant {
 mlir::Value scaleFrom(LaneTile &tile, size_t index, mlir::Value statistic,
                       int64_t elements);
 
+/// `scale`, number `index` of the layout, times `product` / `square`: with the
+/// codes q that it gave to what is y over all scales, and r the other scales,
+/// sum r^2 q y / sum r^2 q^2. That lies between 1/2 and 3/2, as y does around
+/// q; where f32 cannot form it, the scale stays.
+mlir::Value refitted(LaneTile &tile, size_t index, mlir::Value scale,
+                     mlir::Value product, mlir::Value square);
+
 /// A minmax scale and its offset, as they will be stored, from max E and
 /// max -E. Code -2^(bits - 1) is the smallest element.
 std::pair<mlir::Value, mlir::Value> rangeFrom(LaneTile &tile,

@@ -1,4 +1,4 @@
-//===- SmallFloats.cpp - floats of at most 8 bits in registers ------------===//
+//===- SmallFloats.cpp - codes that are no integers, in registers ---------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,12 +52,53 @@ struct Bits {
   }
 };
 
+/// The levels by a tree of selections: bit n of the index chooses among what
+/// the lower bits have left.
+Value decodeLevels(LaneTile &tile, Value code, ElementType type) {
+  const Bits bits{tile};
+  SmallVector<Value> left;
+  for (double level : codebookLevels(type))
+    left.push_back(bits.real(code, level));
+  const int64_t count = left.size();
+  auto isSet = [&](int64_t bit) {
+    return arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ne,
+                                 bits.apply<arith::AndIOp>(code, bit),
+                                 bits.constant(code, 0));
+  };
+  for (int64_t bit = 1; bit < count; bit *= 2) {
+    Value odd = isSet(bit);
+    for (size_t i = 0; i < left.size() / 2; ++i)
+      left[i] =
+          arith::SelectOp::create(tile.b, odd, left[2 * i + 1], left[2 * i]);
+    left.resize(left.size() / 2);
+  }
+  return arith::SelectOp::create(
+      tile.b, isSet(count), arith::NegFOp::create(tile.b, left[0]), left[0]);
+}
+
+Value encodeLevels(LaneTile &tile, Value x, ElementType type) {
+  const Bits bits{tile};
+  const std::vector<double> levels = codebookLevels(type);
+  Value size = math::AbsFOp::create(tile.b, x), code;
+  auto add = [&](arith::CmpFPredicate predicate, Value y, double bound,
+                 int64_t worth) {
+    Value isBeyond =
+        arith::CmpFOp::create(tile.b, predicate, y, bits.real(x, bound));
+    Value term = arith::SelectOp::create(
+        tile.b, isBeyond, bits.constant(x, worth), bits.constant(x, 0));
+    code = code ? Value(arith::AddIOp::create(tile.b, code, term)) : term;
+  };
+  for (size_t i = 0; i + 1 < levels.size(); ++i)
+    add(arith::CmpFPredicate::OGT, size, (levels[i] + levels[i + 1]) / 2, 1);
+  add(arith::CmpFPredicate::OLT, x, 0, int64_t(levels.size()));
+  return code;
+}
+
 } // namespace
 
 Type decant::memoryType(MLIRContext *context, ElementType type) {
-  if (isSmallFloat(type) || type == ElementType::E8M0)
-    return IntegerType::get(context, 8);
-  return toType(context, type);
+  return isWideFloat(type) || isInteger(type) ? toType(context, type)
+                                              : IntegerType::get(context, 8);
 }
 
 Value decant::decodeSmall(LaneTile &tile, Value patterns, ElementType type) {
@@ -66,6 +107,8 @@ Value decant::decodeSmall(LaneTile &tile, Value patterns, ElementType type) {
       tile.b, Bits::shaped(patterns, tile.b.getI32Type()), patterns);
   if (type == ElementType::E8M0)
     return bits.toFloat(bits.apply<arith::ShLIOp>(x, kFraction));
+  if (isCodebook(type))
+    return decodeLevels(tile, x, type);
   const SmallFloat format = smallFloat(type);
   const int signBit = format.exponentBits + format.fractionBits;
   Value magnitude = bits.apply<arith::AndIOp>(x, (1 << signBit) - 1);
@@ -97,6 +140,8 @@ Value decant::encodeSmall(LaneTile &tile, Value x, ElementType type) {
     exponent = bits.apply<arith::MinUIOp>(exponent, kLargest);
     return arith::TruncIOp::create(tile.b, narrow, exponent);
   }
+  if (isCodebook(type))
+    return arith::TruncIOp::create(tile.b, narrow, encodeLevels(tile, x, type));
   const SmallFloat format = smallFloat(type);
   const int smallest = kBias + 1 - format.bias;
   Value magnitude = arith::MinNumFOp::create(

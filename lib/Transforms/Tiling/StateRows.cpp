@@ -8,6 +8,8 @@
 
 #include "StateRows.h"
 
+#include "Rotation.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -81,9 +83,10 @@ StateRows::StateRows(LaneTile &tile, const StoredHead &head,
         tile, window.fill, {},
         [&](ArrayRef<Term> terms, ValueRange) -> SmallVector<Value> {
           for (const Term &term : terms) {
+            Value key = rotate(tile, VectorAxis::Key, term.key);
+            Value value = rotate(tile, VectorAxis::Value, term.value);
             auto set = [&] {
-              setTerm(tile.add(term.number, tile.index(first)), term.key,
-                      term.value);
+              setTerm(tile.add(term.number, tile.index(first)), key, value);
             };
             if (term.valid)
               tile.ifTrue(term.valid, set);
@@ -96,7 +99,8 @@ StateRows::StateRows(LaneTile &tile, const StoredHead &head,
                    tile.index(first));
   } else {
     for (auto [n, key, value] : llvm::enumerate(update.keys, update.values))
-      setTerm(tile.index(first + n), key, value);
+      setTerm(tile.index(first + n), rotate(tile, VectorAxis::Key, key),
+              rotate(tile, VectorAxis::Value, value));
     end = tile.index(first + records);
   }
 
@@ -125,35 +129,43 @@ StateRows::StateRows(LaneTile &tile, const DenseState &dense)
 
 /// Element-wise, since the strides are the caller's; rows and columns beyond
 /// the state's dims are zero.
-SmallVector<Value> StateRows::denseRows(Value row) {
+Value StateRows::denseRow(Value key) {
   LaneTile &t = tile;
-  SmallVector<Value> rows;
   Value last = t.index(t.layout.keyDim - 1);
+  Value safe = arith::MinUIOp::create(t.b, key, last);
+  Value start = t.add(dense->offset, t.mul(safe, dense->keyStride));
+  Value columns = t.add(t.firstValue, t.index(t.schedule.valuesPerLane));
+  t.loop(
+      t.firstValue, columns, 1, {},
+      [&](Value column, ValueRange) -> SmallVector<Value> {
+        Value inside = arith::AndIOp::create(
+            t.b,
+            arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, column,
+                                  t.index(t.layout.valueDim)),
+            arith::CmpIOp::create(t.b, arith::CmpIPredicate::ule, key, last));
+        Value bounded =
+            arith::MinUIOp::create(t.b, column, t.index(t.layout.valueDim - 1));
+        Value at = t.add(start, t.mul(bounded, dense->valueStride));
+        Value element =
+            t.widen(memref::LoadOp::create(t.b, dense->memref, ValueRange{at}));
+        t.storeScalar(staging, t.keyLane, column,
+                      arith::SelectOp::create(t.b, inside, element, t.f32(0)));
+        return {};
+      });
+  return t.load(staging, t.keyLane, t.firstValue, t.schedule.valuesPerLane);
+}
+
+SmallVector<Value> StateRows::denseRows(Value row) {
+  SmallVector<Value> rows;
   for (int n = 0; n < perRound; ++n) {
-    Value key = t.add(row, t.index(n));
-    Value safe = arith::MinUIOp::create(t.b, key, last);
-    Value start = t.add(dense->offset, t.mul(safe, dense->keyStride));
-    Value columns = t.add(t.firstValue, t.index(t.schedule.valuesPerLane));
-    t.loop(
-        t.firstValue, columns, 1, {},
-        [&](Value column, ValueRange) -> SmallVector<Value> {
-          Value inside = arith::AndIOp::create(
-              t.b,
-              arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, column,
-                                    t.index(t.layout.valueDim)),
-              arith::CmpIOp::create(t.b, arith::CmpIPredicate::ule, key, last));
-          Value bounded = arith::MinUIOp::create(
-              t.b, column, t.index(t.layout.valueDim - 1));
-          Value at = t.add(start, t.mul(bounded, dense->valueStride));
-          Value element = t.widen(
-              memref::LoadOp::create(t.b, dense->memref, ValueRange{at}));
-          t.storeScalar(
-              staging, t.keyLane, column,
-              arith::SelectOp::create(t.b, inside, element, t.f32(0)));
-          return {};
-        });
-    rows.push_back(
-        t.load(staging, t.keyLane, t.firstValue, t.schedule.valuesPerLane));
+    Value key = tile.add(row, tile.index(n));
+    Value values = tile.layout.rotatesKeys()
+                       ? rotateKeys(tile, key, 1,
+                                    [&](Value other) -> SmallVector<Value> {
+                                      return {denseRow(other)};
+                                    })
+                       : denseRow(key);
+    rows.push_back(rotateRow(tile, values, staging));
   }
   return rows;
 }

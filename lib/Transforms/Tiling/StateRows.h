@@ -20,6 +20,9 @@
 //         | compensators,  | then the token's own terms
 //         | negative       |
 //
+// Where the format rotates the state, all of this is in the rotated basis: the
+// terms of records and of the token are rotated on their way into the list.
+//
 // Rows that include the new compensators are the residual, so the same code
 // serves before and after the fit.
 //
@@ -80,6 +83,7 @@ public:
 
 private:
   void chooseRounds();
+  mlir::Value denseRow(mlir::Value key);
   llvm::SmallVector<mlir::Value> denseRows(mlir::Value row);
 
   LaneTile &tile;

@@ -52,6 +52,9 @@ StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
 
 Value StoredHead::loadRow(LaneTile &tile, Value row) const {
   Value values = codes.load(tile, row);
+  // No level of a codebook is 0, which padding has to be.
+  if (isCodebook(tile.layout.codes.type))
+    values = withoutPadding(tile, row, values);
   if (!tile.layout.groups())
     return values;
   Value scale = ofGroups(tile, groupScale, row);
@@ -163,6 +166,11 @@ Value StoredHead::tokenCount(LaneTile &tile) const {
   yield(branch.getElseRegion(),
         [&]() -> Value { return arith::ConstantIntOp::create(tile.b, 0, 64); });
   return branch.getResult(0);
+}
+
+Value StoredHead::storedTokens(LaneTile &tile) const {
+  return memref::LoadOp::create(tile.b, tokens,
+                                ValueRange{tile.index(0), tile.index(1)});
 }
 
 void StoredHead::clearTokens(LaneTile &tile) const {

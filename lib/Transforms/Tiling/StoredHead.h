@@ -46,6 +46,8 @@ struct StoredHead {
   /// for at the end.
   mlir::Value tokenCount(LaneTile &tile) const;
   void clearTokens(LaneTile &tile) const;
+  /// The count as memory holds it, on every lane.
+  mlir::Value storedTokens(LaneTile &tile) const;
   void setDrafts(LaneTile &tile, mlir::Value count) const;
   /// The first `count` drafts become tokens of the window.
   void accept(LaneTile &tile, mlir::Value count) const;

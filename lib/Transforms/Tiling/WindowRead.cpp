@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rotation.h"
 #include "WindowTile.h"
 
 using namespace mlir;
@@ -99,7 +100,8 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
     keyScale = tile.loadAlong(VectorAxis::Key, head.keyScale, tile.index(0));
   const Value valueScale = head.columnScale(tile);
   for (Value vector : vectors) {
-    decayed.push_back(tile.scale(vector, window.keyDecay));
+    decayed.push_back(
+        rotate(tile, VectorAxis::Key, tile.scale(vector, window.keyDecay)));
     folded.push_back(tile.scale(decayed.back(), keyScale));
   }
   SmallVector<Value> results = codesProduct(tile, head, folded);
@@ -114,7 +116,8 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
           return sums;
         });
   for (Value &result : results)
-    result = tile.scale(result, window.valueDecay);
+    result =
+        rotate(tile, VectorAxis::Value, tile.scale(result, window.valueDecay));
   if (layout.window == 1)
     return results;
   return head.forRecords(tile, window.fill, results,

@@ -1,0 +1,30 @@
+//===- StochasticRounding.h - one of two codes, by chance -------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Numeric.h defines what is drawn and what becomes of it; here it is for the
+// columns of a lane, with the same 32-bit integers on every target.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_TRANSFORMS_TILING_STOCHASTICROUNDING_H
+#define DECANT_TRANSFORMS_TILING_STOCHASTICROUNDING_H
+
+#include "LaneTile.h"
+
+namespace decant {
+
+/// For the lane's columns of key row `row`, uniform in [0, 1); `tokens` is i64.
+mlir::Value roundingNoise(LaneTile &tile, mlir::Value tokens, mlir::Value row);
+
+/// The code of x as a number: of an integer type in `lowest` .. its largest, or
+/// of a small float.
+mlir::Value roundStochastic(LaneTile &tile, mlir::Value x, ElementType type,
+                            double lowest, mlir::Value noise);
+
+} // namespace decant
+
+#endif // DECANT_TRANSFORMS_TILING_STOCHASTICROUNDING_H
