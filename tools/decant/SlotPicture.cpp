@@ -8,6 +8,9 @@
 
 #include "SlotPicture.h"
 
+#include "decant/Core/CodeStore.h"
+#include "decant/Core/Numeric.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -62,6 +65,43 @@ std::string titleOf(const std::string &name, const SlotLayout &layout) {
              : name;
 }
 
+/// What the bits of a code mean, from the highest.
+std::string bitsOf(ElementType type) {
+  const int top = elementBits(type) - 1;
+  if (isInteger(type))
+    return "two's complement";
+  if (isCodebook(type))
+    return fmt::format("bit {} the sign, below it the number of a level", top);
+  const SmallFloat format = smallFloat(type);
+  return fmt::format("bit {} the sign, {} of exponent, {} of fraction", top,
+                     format.exponentBits, format.fractionBits);
+}
+
+/// The first byte of each plane of codes by rows, bit 7 first: a0 is the lowest
+/// bit of value 0 of key 0, b0 of value 1.
+std::string drawCodes(const SlotLayout &layout) {
+  const ElementType type = layout.codes.type;
+  if (layout.codeOrder != CodeOrder::Rows || isWideFloat(type))
+    return "";
+  std::string text = fmt::format("\na code, {}\n", bitsOf(type));
+  for (const CodePlane &plane : codePlanes(layout)) {
+    std::string bits[8];
+    for (int value = 0; value < 8 / plane.bits; ++value) {
+      const CodePlace at = codePlace(layout, plane, 0, value);
+      for (int bit = 0; bit < plane.bits; ++bit)
+        bits[at.shift + bit] =
+            fmt::format("{}{}", char('a' + value), plane.firstBit + bit);
+    }
+    text += fmt::format("{:>10} {:>10}  ", plane.offset, 1);
+    for (int bit = 7; bit >= 0; --bit)
+      text += bits[bit] + (bit ? " " : "\n");
+  }
+  if (layout.groups())
+    text += fmt::format("a group has {} x {} elements, keys x values\n",
+                        layout.groupKeys(), layout.groupValues());
+  return text;
+}
+
 } // namespace
 
 std::string decant::tool::drawSlot(const SlotLayout &layout) {
@@ -84,7 +124,7 @@ std::string decant::tool::drawSlot(const SlotLayout &layout) {
     if (!region.empty())
       text += row(region.offset, region.bytes(), titleOf(name, layout),
                   shapeOf(region), bar(region.bytes(), layout.headBytes));
-  return text;
+  return text + drawCodes(layout);
 }
 
 Json decant::tool::slotToJson(const SlotLayout &layout) {

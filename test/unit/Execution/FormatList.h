@@ -78,7 +78,14 @@ inline const std::vector<Format> &formats() {
   return all;
 }
 
-/// Those of no tensor cores: scales of heads and groups, small floats.
+inline std::string rotated(const char *rotate, const char *codes,
+                           const std::vector<std::string> &scales) {
+  return fmt::format(R"({{"codes": "{}", "rotate": "{}", "scale": [{}]}})",
+                     codes, rotate, fmt::join(scales, ", "));
+}
+
+/// Those of no tensor cores: scales of heads and groups, refits, rotations,
+/// small floats and codebooks.
 inline const std::vector<Format> &groupedFormats() {
   static const std::vector<Format> all = {
       {"int8_head", int8({scale("head", "absmax", "f32")})},
@@ -102,6 +109,26 @@ inline const std::vector<Format> &groupedFormats() {
                                   block("key", "absmax", "e4m3", 16)})},
       {"nvfp4", integers("e2m1", {scale("head", "absmax", "f32"),
                                   block("value", "absmax", "e4m3", 16)})},
+      {"int6_refit_value",
+       integers("int6", {scale("key", "sqrt_mean_abs", "f16"),
+                         scale("value", "least_squares", "f16")})},
+      {"e2m1_refit_key",
+       integers("e2m1", {scale("head", "absmax", "f32"),
+                         scale("value", "sqrt_mean_abs", "f32"),
+                         scale("key", "least_squares", "f32")})},
+      {"int4_rotated_value",
+       rotated("value", "int4", {block("key", "absmax", "f16", 128)})},
+      {"int8_rotated_key",
+       rotated("key", "int8", {scale("value", "absmax", "f32")})},
+      {"lloyd4_rotated",
+       rotated("both", "lloyd4", {scale("key", "rms", "f16")})},
+      {"lloyd3", integers("lloyd3", {scale("value", "rms", "f32")})},
+      {"int4_stochastic",
+       R"({"codes": "int4", "round": "stochastic", "scale": [)" +
+           scale("value", "absmax", "f32") + "]}"},
+      {"e4m3_stochastic",
+       R"({"codes": "e4m3", "round": "stochastic", "scale": [)" +
+           scale("head", "absmax", "f32") + "]}"},
   };
   return all;
 }

@@ -14,6 +14,7 @@
 #include "decant/Reference/ReferenceRun.h"
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
 using namespace decant;
@@ -74,18 +75,24 @@ std::vector<double> Oracle::step(const Token &token) {
     }
   if (stored == Stored::Format && ++fill == layout.window)
     store();
+  ++tokens;
   return outputs;
 }
 
 void Oracle::store() {
   fill = 0;
-  states = throughCodec(layout, states);
+  // A window's last token is counted before its fold, a token without a window
+  // after it.
+  states = throughCodec(layout, states, tokens + (layout.window > 1));
 }
 
 std::vector<double> test::throughCodec(const SlotLayout &layout,
-                                       std::vector<double> states) {
+                                       std::vector<double> states,
+                                       int64_t tokens) {
   const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
   std::vector<uint8_t> head(layout.headBytes);
+  std::memcpy(head.data() + layout.cursor.offset + sizeof(tokens), &tokens,
+              sizeof(tokens));
   for (size_t at = 0; at < states.size(); at += size) {
     encodeHead(layout, &states[at], head.data());
     const std::vector<double> read = decodeHead(layout, head.data());

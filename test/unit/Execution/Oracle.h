@@ -57,7 +57,7 @@ private:
   int64_t rowCount;
   Stored stored;
   RuleProgram program;
-  int64_t fill = 0;
+  int64_t fill = 0, tokens = 0;
 };
 
 /// Inputs with the statistics of a trained layer (retention 0.01 to 0.9999),
@@ -68,8 +68,10 @@ Token makeToken(const Oracle &oracle, int token,
                 const std::vector<int> &identities = {});
 
 /// States as the float64 codec stores and reads them.
+/// `tokens` is the count that stochastic rounding draws by.
 std::vector<double> throughCodec(const SlotLayout &layout,
-                                 std::vector<double> states);
+                                 std::vector<double> states,
+                                 int64_t tokens = 0);
 
 bool allFinite(const std::vector<double> &values);
 
