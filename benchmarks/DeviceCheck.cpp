@@ -74,6 +74,7 @@ struct Result {
 Expected<DecodeSpec> specOf(const Case &c, const Options &options) {
   SpecSource source;
   source.spec = "bytelm-" + c.model;
+  source.overrides = {"preset=" + c.format}; // a method's own name
   for (const Format &format : kFormats)
     if (format.name == c.format)
       source.overrides = format.overrides;
@@ -332,7 +333,7 @@ int main(int argc, char **argv) {
   app.add_option("--batch", options.batches)->delimiter(',');
   app.add_option("--model", options.models, "gdn, kda")->delimiter(',');
   app.add_option("--format", options.formats,
-                 "f32, bf16, leap8, leap6, leap4, leap2")
+                 "f32, bf16, leap8, leap6, leap4, leap2, or a method preset")
       ->delimiter(',');
   app.add_option("--window", options.windows)->delimiter(',');
   app.add_option("--tokens", options.tokens);
