@@ -83,6 +83,9 @@ def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is fo
 def Decant_CodeFetchKind : Decant_Enum<"CodeFetchKind", "where codes wait for a read", [
   I32EnumAttrCase<"Registers", 0, "registers">,
   I32EnumAttrCase<"Shared", 1, "shared">]>;
+def Decant_LaunchKind : Decant_Enum<"LaunchKind", "when a step may begin", [
+  I32EnumAttrCase<"Ordered", 0, "ordered">,
+  I32EnumAttrCase<"Dependent", 1, "dependent">]>;
 def Decant_LaneOrderKind : Decant_Enum<"LaneOrderKind", "which lanes are neighbours", [
   I32EnumAttrCase<"KeyFirst", 0, "key_first">,
   I32EnumAttrCase<"ValueFirst", 1, "value_first">]>;
@@ -206,6 +209,9 @@ def Decant_BoundaryParameter : EnumParameter<Decant_BoundaryKind> {
 def Decant_CodeFetchParameter : EnumParameter<Decant_CodeFetchKind> {
   let defaultValue = "::decant::CodeFetchKind::Registers";
 }
+def Decant_LaunchParameter : EnumParameter<Decant_LaunchKind> {
+  let defaultValue = "::decant::LaunchKind::Ordered";
+}
 def Decant_LaneOrderParameter : EnumParameter<Decant_LaneOrderKind> {
   let defaultValue = "::decant::LaneOrderKind::KeyFirst";
 }
@@ -225,7 +231,8 @@ def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "0">:$blocks_per_sm,
                         Decant_LaneOrderParameter:$lanes,
                         DefaultValuedParameter<"int64_t", "1">:$split,
-                        Decant_CodeFetchParameter:$fetch);
+                        Decant_CodeFetchParameter:$fetch,
+                        Decant_LaunchParameter:$launch);
 }
 
 //===----------------------------------------------------------------------===//

@@ -260,7 +260,7 @@ ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
                                          : RowLoopKind::Rolled,
       BoundaryKind(schedule.boundary), schedule.blocksPerSm,
       LaneOrderKind(schedule.lanes), schedule.split,
-      CodeFetchKind(schedule.fetch));
+      CodeFetchKind(schedule.fetch), LaunchKind(schedule.launch));
 }
 
 Schedule decant::fromAttr(ScheduleAttr attr) {
@@ -270,6 +270,7 @@ Schedule decant::fromAttr(ScheduleAttr attr) {
   schedule.blocksPerSm = attr.getBlocksPerSm();
   schedule.lanes = LaneOrder(attr.getLanes());
   schedule.fetch = CodeFetch(attr.getFetch());
+  schedule.launch = Launch(attr.getLaunch());
   schedule.split = attr.getSplit();
   schedule.keyLanes = attr.getKeyLanes();
   schedule.valueLanes = attr.getValueLanes();

@@ -136,6 +136,7 @@ void decant::describeLaunch(ModuleOp module, KernelImage &image) {
       if (entry.symbol != function.getName())
         continue;
       entry.threads = (*function.getKnownBlockSize())[0];
+      entry.dependentLaunch = function->hasAttr("dependent_launch");
       entry.sharedBytes =
           function->getAttrOfType<IntegerAttr>("dynamic_shared_bytes").getInt();
     }

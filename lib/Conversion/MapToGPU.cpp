@@ -92,6 +92,8 @@ public:
              << " per block: a shorter window or fewer compensators need less";
 
     createFunction();
+    if (source->hasAttr("dependent_launch"))
+      waitForKernelAhead();
     mapBody();
     return success();
   }
@@ -118,6 +120,14 @@ private:
     reductionPlace.shared = shared;
   }
 
+  /// Nothing that the kernel ahead writes may be read before. The next kernel
+  /// may come as soon as all blocks of this one have.
+  void waitForKernelAhead() {
+    for (auto kind : {NVVM::GridDepActionKind::wait,
+                      NVVM::GridDepActionKind::launch_dependents})
+      NVVM::GriddepcontrolOp::create(b, kind);
+  }
+
   gpu::GPUFuncOp createKernel(FunctionType type) {
     auto function = gpu::GPUFuncOp::create(b, source.getSymName(), type);
     function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
@@ -125,8 +135,9 @@ private:
     function.setKnownBlockSizeAttr(
         b.getDenseI32ArrayAttr({int32_t(grid.threads()), 1, 1}));
     function->setAttr("dynamic_shared_bytes", b.getI64IntegerAttr(plan.bytes));
-    if (Attribute blocks = source->getAttr("blocks_per_sm"))
-      function->setAttr("blocks_per_sm", blocks);
+    for (const char *name : {"blocks_per_sm", "dependent_launch"})
+      if (Attribute value = source->getAttr(name))
+        function->setAttr(name, value);
     return function;
   }
 

@@ -138,9 +138,13 @@ json entryToJson(const KernelEntry &entry) {
                     {"align", arg.align},
                     {"writable", arg.writable},
                     {"row_width", arg.rowWidth}});
-  return {{"role", entry.role},       {"symbol", entry.symbol},
-          {"args", std::move(args)},  {"blocks_per_row", entry.blocksPerRow},
-          {"threads", entry.threads}, {"shared_bytes", entry.sharedBytes}};
+  return {{"role", entry.role},
+          {"symbol", entry.symbol},
+          {"args", std::move(args)},
+          {"blocks_per_row", entry.blocksPerRow},
+          {"threads", entry.threads},
+          {"shared_bytes", entry.sharedBytes},
+          {"dependent_launch", entry.dependentLaunch}};
 }
 
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
@@ -211,6 +215,7 @@ KernelEntry entryFromJson(FieldReader in) {
   entry.blocksPerRow = int(in.integer("blocks_per_row", 1, kMaxInt));
   entry.threads = int(in.integer("threads", 1, kMaxInt));
   entry.sharedBytes = int(in.integer("shared_bytes", 0, kMaxInt));
+  entry.dependentLaunch = in.boolean("dependent_launch");
   in.array("args", [&](FieldReader field) {
     KernelArg arg;
     arg.name = field.text("name");

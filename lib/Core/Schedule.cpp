@@ -80,6 +80,10 @@ const char *decant::toString(RowLoop loop) {
   return loop == RowLoop::Unrolled ? "unrolled" : "rolled";
 }
 
+const char *decant::toString(Launch launch) {
+  return launch == Launch::Ordered ? "ordered" : "dependent";
+}
+
 const char *decant::toString(CodeFetch fetch) {
   return fetch == CodeFetch::Registers ? "registers" : "shared";
 }
@@ -271,6 +275,11 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
     return refuse(fmt::format("{} threads; {} allows {} per block",
                               schedule.threads(), target.name,
                               target.maxThreads));
+  if (schedule.launch == Launch::Dependent &&
+      !target.has(Feature::DependentLaunch))
+    return refuse(fmt::format("launch is dependent, which {} has not; it is "
+                              "ordered",
+                              target.name));
   if (schedule.strategy == Strategy::Mma) {
     const std::string why = whyNotMma(schedule, layout);
     return why.empty() ? Status() : refuse(why);
@@ -529,6 +538,8 @@ std::string decant::toString(const Schedule &schedule) {
       toString(schedule.lanes), schedule.split);
   if (schedule.strategy == Strategy::Mma) // others have one way
     text += fmt::format(", fetch = {}", toString(schedule.fetch));
+  if (schedule.launch != Launch::Ordered)
+    text += fmt::format(", launch = {}", toString(schedule.launch));
   return text;
 }
 
@@ -638,6 +649,9 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
   if (reader.has("fetch"))
     DECANT_TRY(reader.choice("fetch", {CodeFetch::Registers, CodeFetch::Shared},
                              schedule.fetch));
+  if (reader.has("launch"))
+    DECANT_TRY(reader.choice("launch", {Launch::Ordered, Launch::Dependent},
+                             schedule.launch));
   DECANT_TRY(reader.finish());
   return schedule;
 }

@@ -28,9 +28,11 @@ constexpr int kMovmatrixIsa = 78;
 // per SM ("maximum number of resident blocks per SM").
 std::vector<TargetInfo> makeTargets() {
   using F = Feature;
-  const std::vector<F> hopper = {F::BulkCopy, F::Clusters, F::Fp8Convert};
-  const std::vector<F> blackwell = {F::BulkCopy, F::Clusters, F::Fp8Convert,
-                                    F::PackedF32, F::WideLoads};
+  const std::vector<F> hopper = {F::BulkCopy, F::Clusters, F::DependentLaunch,
+                                 F::Fp8Convert};
+  const std::vector<F> blackwell = {F::BulkCopy,        F::Clusters,
+                                    F::DependentLaunch, F::Fp8Convert,
+                                    F::PackedF32,       F::WideLoads};
   std::vector<F> blackwellFp4 = blackwell;
   blackwellFp4.push_back(F::Fp4Convert);
   auto gpu = [](const char *name, int ptxIsa, int major, int minor,

@@ -129,6 +129,8 @@ struct AssignSchedulePass
     if (schedule.empty() && layout.tokensPerStep > 1)
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, blocksOfTokens(chosen, layout));
+    if (schedule.empty() && !isTransfer && target.has(Feature::DependentLaunch))
+      chosen.launch = Launch::Dependent;
     // Left alone, the assembler stops at 168 registers and spills.
     if (schedule.empty() && target.kind != TargetKind::Cpu &&
         chosen.blocksPerSm == 0 &&

@@ -63,6 +63,22 @@ constexpr unsigned kEventDefault = 0;
 /// Only calls of the capturing thread may break a capture.
 constexpr int kCaptureThreadLocal = 1;
 
+constexpr int kLaunchProgrammaticSerialization = 6;
+struct LaunchAttribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int allowed; // of programmatic serialization
+  } value;
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], sharedBytes;
+  Stream stream;
+  const LaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+
 } // namespace cuda
 
 /// The oldest driver that is accepted, CUDA 12.0: Decant emits no PTX ISA below
@@ -94,6 +110,7 @@ public:
   using Event = cuda::Event;
   using Graph = cuda::Graph;
   using GraphExec = cuda::GraphExec;
+  using LaunchConfig = cuda::LaunchConfig;
 #include "DriverSymbols.def"
 
 private:

@@ -110,6 +110,7 @@ Status CudaImage::loadKernel(const KernelEntry &entry, const DeviceInfo &device,
   Kernel kernel;
   kernel.threads = unsigned(entry.threads);
   kernel.argCount = int(entry.args.size());
+  kernel.dependent = entry.dependentLaunch;
   DECANT_TRY(driver
                  .check(driver.moduleGetFunction(&kernel.function, module,
                                                  entry.symbol.c_str()),
@@ -184,6 +185,20 @@ Status CudaImage::launch(int entry, int64_t blocks, const ArgValue *args,
   ContextScope scope(*context);
   DECANT_TRY(scope.status());
   const CudaDriver &driver = context->driver();
+  if (kernel.dependent) {
+    cuda::LaunchAttribute overlaps = {};
+    overlaps.id = cuda::kLaunchProgrammaticSerialization;
+    overlaps.value.allowed = 1;
+    const cuda::LaunchConfig config = {{unsigned(blocks), 1, 1},
+                                       {kernel.threads, 1, 1},
+                                       kernel.dynamicShared,
+                                       static_cast<cuda::Stream>(stream),
+                                       &overlaps,
+                                       1};
+    return driver.check(
+        driver.launchKernelEx(&config, kernel.function, pointers, nullptr),
+        "cuLaunchKernelEx");
+  }
   return driver.check(
       driver.launchKernel(kernel.function, unsigned(blocks), 1, 1,
                           kernel.threads, 1, 1, kernel.dynamicShared,

@@ -34,6 +34,7 @@ private:
     cuda::Function function = nullptr;
     unsigned threads = 1, dynamicShared = 0;
     int argCount = 0;
+    bool dependent = false;
   };
 
   explicit CudaImage(std::shared_ptr<CudaContext> context)

@@ -184,3 +184,21 @@ decant.kernel @caller(%out: memref<16xf32>, %at: i64)
   decant.call @half(%out, %at) : memref<16xf32>, i64
   decant.return
 }
+
+// -----
+
+// A kernel that may begin while the one ahead of it ends waits for that before it
+// touches memory, and lets the next begin.
+// CHECK-LABEL: gpu.func @early(
+// CHECK-SAME: dependent_launch
+// CHECK-NOT: memref
+// CHECK: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK: memref.store
+decant.kernel @early(%out: memref<16xf32>)
+    attributes {dependent_launch, lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %row, %head = decant.block 4
+  %x = arith.constant 1.0 : f32
+  memref.store %x, %out[%row] : memref<16xf32>
+  decant.return
+}

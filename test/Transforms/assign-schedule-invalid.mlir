@@ -11,6 +11,7 @@
 // RUN: not decant-opt %s '--decant-assign-schedule=schedule="fast"' 2>&1 | FileCheck %s --check-prefix=SHAPE
 // RUN: not decant-opt %s '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 16, value_lanes = 4, keys_per_lane = 8, values_per_lane = 16, rows = unrolled, split = 2"' 2>&1 | FileCheck %s --check-prefix=SPLIT
 // RUN: sed 's/128 x 128, i8/128 x 128, f32/; s/decant.return/%%v = arith.constant dense<1.0> : tensor<128xf32, #decant.axis<value>> %%s = decant.dot %%v, %%v : tensor<128xf32, #decant.axis<value>> decant.return/' %s | not decant-opt '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 16, value_lanes = 8, keys_per_lane = 8, values_per_lane = 4, rows = unrolled, lanes = value_first, split = 4"' 2>&1 | FileCheck %s --check-prefix=SUMS
+// RUN: sed s/sm_90a/sm_80/ %s | not decant-opt '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 16, value_lanes = 8, keys_per_lane = 8, values_per_lane = 16, rows = unrolled, launch = dependent"' 2>&1 | FileCheck %s --check-prefix=LAUNCH
 // RUN: sed s/sm_90a/x86-64/ %s | not decant-opt '--decant-assign-schedule=schedule="strategy = simt, key_lanes = 32, value_lanes = 32, keys_per_lane = 4, values_per_lane = 4, rows = unrolled"' 2>&1 | FileCheck %s --check-prefix=HOST
 // RUN: sed s/sm_90a/sm_75/ %s | not decant-opt --decant-assign-schedule 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: sed 's/layout = .*, target/target/' %s | not decant-opt --decant-assign-schedule 2>&1 | FileCheck %s --check-prefix=LAYOUT
@@ -31,6 +32,7 @@
 // MISSING: error: schedule.value_lanes: ''; a whole number of at least 1 is needed
 // FIELD: error: schedule: unknown field 'stages'
 // SHAPE: error: schedule: 'fast' is not 'field = value'
+// LAUNCH: error: schedule <{{.*}}, launch = dependent>: launch is dependent, which sm_80 has not; it is ordered
 // HOST: error: schedule <{{.*}}>: 1024 threads; x86-64 allows 256 per block
 // TARGET: error: target: unknown target 'sm_75'; known are x86-64, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_103a, sm_120, sm_120a, sm_121a
 // LAYOUT: error: a kernel without #decant.layout has no bytes to cut; decant-materialize-format comes first

@@ -46,9 +46,10 @@ struct KernelEntry {
   std::string role;   // "step", "commit", "pack_f32", "unpack_bf16", ...
   std::string symbol; // function name in the code
   std::vector<KernelArg> args;
-  int blocksPerRow = 1; // grid = rows * blocksPerRow blocks
-  int threads = 1;      // per block
-  int sharedBytes = 0;  // dynamic shared memory per block
+  int blocksPerRow = 1;         // grid = rows * blocksPerRow blocks
+  int threads = 1;              // per block
+  int sharedBytes = 0;          // dynamic shared memory per block
+  bool dependentLaunch = false; // the code waits for the kernel ahead of it
 };
 
 enum class CodeKind { Ptx, Cubin, HostObject };

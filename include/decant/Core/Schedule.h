@@ -70,6 +70,12 @@ const char *toString(LaneOrder order);
 enum class CodeFetch { Registers, Shared };
 const char *toString(CodeFetch fetch);
 
+/// When a step may begin: after the kernel ahead of it on the stream has ended,
+/// or while it ends, to wait for it on the device (programmatic dependent
+/// launch), which hides what a launch takes.
+enum class Launch { Ordered, Dependent };
+const char *toString(Launch launch);
+
 struct Schedule {
   Strategy strategy = Strategy::Simt;
   int keyLanes = 1;
@@ -85,6 +91,7 @@ struct Schedule {
   /// Blocks that share a head, by columns.
   int split = 1;
   CodeFetch fetch = CodeFetch::Registers;
+  Launch launch = Launch::Ordered;
 
   int threads() const { return keyLanes * valueLanes; }
 };

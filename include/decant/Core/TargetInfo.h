@@ -19,12 +19,13 @@ enum class TargetKind { Cpu, Nvidia };
 
 /// Asked by name, never by arithmetic on a version.
 enum class Feature {
-  BulkCopy,   // cp.async.bulk with mbarriers
-  Clusters,   // thread block clusters
-  Fp8Convert, // cvt to and from e4m3/e5m2
-  Fp4Convert, // cvt to and from e2m1, e2m3, e3m2
-  PackedF32,  // f32x2 arithmetic
-  WideLoads,  // 32-byte loads
+  BulkCopy,        // cp.async.bulk with mbarriers
+  Clusters,        // thread block clusters
+  DependentLaunch, // griddepcontrol
+  Fp8Convert,      // cvt to and from e4m3/e5m2
+  Fp4Convert,      // cvt to and from e2m1, e2m3, e3m2
+  PackedF32,       // f32x2 arithmetic
+  WideLoads,       // 32-byte loads
 };
 
 struct TargetInfo {

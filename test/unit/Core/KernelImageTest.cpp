@@ -47,6 +47,7 @@ KernelImage sampleImage() {
   step.blocksPerRow = 4;
   step.threads = 128;
   step.sharedBytes = 1000;
+  step.dependentLaunch = true;
   KernelArg q;
   q.name = "q";
   q.type = ElementType::BF16;
@@ -139,6 +140,7 @@ TEST(KernelImage, EveryFieldSurvives) {
   EXPECT_EQ(step.blocksPerRow, 4);
   EXPECT_EQ(step.threads, 128);
   EXPECT_EQ(step.sharedBytes, 1000);
+  EXPECT_TRUE(step.dependentLaunch);
   ASSERT_EQ(step.args.size(), 2u);
   EXPECT_EQ(step.args[0].name, "q");
   EXPECT_EQ(step.args[0].kind, ArgKind::Pointer);

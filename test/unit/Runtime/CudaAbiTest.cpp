@@ -54,6 +54,18 @@ static_assert(cuda::kJitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 static_assert(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(cuda::kEventDefault == CU_EVENT_DEFAULT);
 static_assert(cuda::kCaptureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+static_assert(cuda::kLaunchProgrammaticSerialization ==
+              CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+static_assert(sizeof(cuda::LaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(cuda::LaunchAttribute, value) ==
+              offsetof(CUlaunchAttribute, value));
+static_assert(sizeof(cuda::LaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(cuda::LaunchConfig, block) ==
+              offsetof(CUlaunchConfig, blockDimX));
+static_assert(offsetof(cuda::LaunchConfig, stream) ==
+              offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(cuda::LaunchConfig, attributeCount) ==
+              offsetof(CUlaunchConfig, numAttrs));
 static_assert(std::is_same_v<cuda::DeviceId, CUdevice>);
 static_assert(std::is_same_v<cuda::DevicePtr, CUdeviceptr>);
 static_assert(sizeof(cuda::Result) == sizeof(CUresult));
@@ -95,6 +107,7 @@ TEST(CudaAbi, ArgumentsHaveTheSizesOfCudaH) {
   SAME(funcGetAttribute, cuFuncGetAttribute);
   SAME(funcSetAttribute, cuFuncSetAttribute);
   SAME(launchKernel, cuLaunchKernel);
+  SAME(launchKernelEx, cuLaunchKernelEx);
   SAME(memAlloc, cuMemAlloc);
   SAME(memFree, cuMemFree);
   SAME(memGetInfo, cuMemGetInfo);

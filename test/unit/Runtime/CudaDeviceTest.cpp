@@ -90,6 +90,24 @@ TEST_F(FakeGpu, LaunchesWithTheEntrysShapeAndArguments) {
             "description)");
 }
 
+TEST_F(FakeGpu, LaunchesWhatWaitsForItselfEarly) {
+  KernelImage both = decodeImage(8);
+  both.entries[0].dependentLaunch = true;
+  auto image = openDevice()->load(both).take();
+  const std::vector<ArgValue> args(15);
+  ASSERT_TRUE(image->launch(0, 12, args.data(), nullptr).ok());
+  ASSERT_TRUE(image->launch(1, 12, args.data(), nullptr).ok());
+  EXPECT_EQ(launch(0).overlaps, 1);
+  EXPECT_EQ(launch(0).grid[0], 12u);
+  EXPECT_EQ(launch(0).grid[1] * launch(0).grid[2], 1u);
+  EXPECT_EQ(launch(0).block[1] * launch(0).block[2], 1u);
+  EXPECT_EQ(launch(1).overlaps, 0);
+  fake->launchResult = 1;
+  EXPECT_EQ(image->launch(0, 1, args.data(), nullptr).message(),
+            "cuLaunchKernelEx failed: CUDA_ERROR_INVALID_VALUE (1, some "
+            "description)");
+}
+
 TEST_F(FakeGpu, ReportsResources) {
   auto image = openDevice()->load(decodeImage(8)).take();
   ASSERT_EQ(image->resources().size(), 2u);

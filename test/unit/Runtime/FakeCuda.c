@@ -219,25 +219,47 @@ CUresult cuFuncSetAttribute(void *function, int attribute, int value) {
   state.dynamicShared = value;
   return kOk;
 }
-#ifndef FAKE_CUDA_WITHOUT_LAUNCH
-CUresult cuLaunchKernel(void *handle, unsigned gx, unsigned gy, unsigned gz,
-                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                        void *stream, void **params, void **extra) {
+typedef struct LaunchAttribute {
+  int id;
+  char pad[4];
+  int value[16];
+} LaunchAttribute;
+typedef struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  const LaunchAttribute *attributes;
+  unsigned attributeCount;
+} LaunchConfig;
+
+CUresult cuLaunchKernelEx(const LaunchConfig *config, void *handle,
+                          void **params, void **extra) {
   NEED_CONTEXT();
   if (extra || state.launchResult)
     return extra ? kInvalidValue : state.launchResult;
   Function *function = handle;
   FakeLaunch *launch = &state.launches[state.launchCount++ % kFakeMaxLaunches];
   strcpy(launch->function, function->name);
-  launch->grid[0] = gx, launch->grid[1] = gy, launch->grid[2] = gz;
-  launch->block[0] = bx, launch->block[1] = by, launch->block[2] = bz;
-  launch->shared = shared;
-  launch->stream = stream;
+  memcpy(launch->grid, config->grid, sizeof(config->grid));
+  memcpy(launch->block, config->block, sizeof(config->block));
+  launch->shared = config->shared;
+  launch->stream = config->stream;
+  launch->overlaps = 0;
+  for (unsigned i = 0; i < config->attributeCount; ++i)
+    if (config->attributes[i].id == 6) /* programmatic serialization */
+      launch->overlaps = config->attributes[i].value[0];
   launch->context = stack[depth - 1];
   launch->argCount = function->args;
   for (int i = 0; i < function->args; ++i)
     memcpy(&launch->args[i], params[i], 8);
   return kOk;
+}
+#ifndef FAKE_CUDA_WITHOUT_LAUNCH
+CUresult cuLaunchKernel(void *handle, unsigned gx, unsigned gy, unsigned gz,
+                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                        void *stream, void **params, void **extra) {
+  const LaunchConfig config = {{gx, gy, gz}, {bx, by, bz}, shared,
+                               stream,       NULL,         0};
+  return cuLaunchKernelEx(&config, handle, params, extra);
 }
 #endif
 

@@ -27,6 +27,7 @@ typedef struct FakeLaunch {
   char function[64];
   unsigned grid[3], block[3], shared;
   void *stream;
+  int overlaps; /* the kernel ahead, which it waits for itself */
   void *context;
   int argCount;
   unsigned long long args[kFakeMaxArgs];
