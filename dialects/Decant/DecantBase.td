@@ -162,12 +162,18 @@ def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
     group has an offset. Lines of an axis may be cut in blocks of elements.
     What is encoded may be the state times Hadamard matrices: `rotate`. Codes
     are the nearest ones, or one of the two around an element: `round`.
+    Compensators are fitted by some rounds of subspace iteration and stored as
+    f16 unless another type is named; integers have one f32 scale per
+    compensator.
   }];
   let parameters = (ins "::mlir::Type":$codes,
                         Decant_RotationParameter:$rotation,
                         Decant_RoundingParameter:$rounding,
-                        OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales);
-  let assemblyFormat = "`<` $codes (`rotate` $rotation^)? (`round` $rounding^)? (`,` $scales^)? `>`";
+                        OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales,
+                        OptionalParameter<"::mlir::Type">:$compensators,
+                        DefaultValuedParameter<"int64_t", "1">:$rounds);
+  let assemblyFormat = [{`<` $codes (`rotate` $rotation^)? (`round` $rounding^)? (`,` $scales^)?
+                         (`compensators` $compensators^)? (`rounds` $rounds^)? `>`}];
 }
 
 def Decant_TargetAttr : Decant_Attr<"Target", "target"> {
@@ -192,6 +198,7 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         "int64_t":$paddedKey, "int64_t":$paddedValue,
                         "int64_t":$window, "int64_t":$compensators,
                         DefaultValuedParameter<"int64_t", "1">:$tokens,
+                        DefaultValuedParameter<"int64_t", "1">:$rounds,
                         "int64_t":$writes, EnumParameter<Decant_DecayKind>:$keyDecay,
                         EnumParameter<Decant_DecayKind>:$valueDecay,
                         DefaultValuedParameter<"int64_t", "0">:$carried,

@@ -199,7 +199,7 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
   return LayoutAttr::get(
       context, layout.valueHeads, layout.keyDim, layout.valueDim,
       layout.paddedKey, layout.paddedValue, layout.window, layout.compensators,
-      layout.tokensPerStep, layout.record.writes,
+      layout.tokensPerStep, layout.compensatorRounds, layout.record.writes,
       DecayKind(layout.record.keyDecay), DecayKind(layout.record.valueDecay),
       layout.record.carried, layout.headBytes, CodeOrderKind(layout.codeOrder),
       RotationKind(layout.rotation), RoundingKind(layout.rounding),
@@ -216,6 +216,7 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.window = attr.getWindow();
   layout.compensators = attr.getCompensators();
   layout.tokensPerStep = attr.getTokens();
+  layout.compensatorRounds = attr.getRounds();
   layout.record = {int(attr.getWrites()), DecayShape(attr.getKeyDecay()),
                    DecayShape(attr.getValueDecay()), int(attr.getCarried())};
   for (auto scale : attr.getScales().getAsRange<ScaleAttr>())
@@ -239,6 +240,7 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.groupOffset = region("group_offset");
   layout.compKeys = region("comp_keys");
   layout.compValues = region("comp_values");
+  layout.compScale = region("comp_scale");
   layout.cursor = region("cursor");
   layout.carried = region("carried");
   layout.totalKeyDecay = region("total_key_decay");

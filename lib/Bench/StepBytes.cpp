@@ -55,8 +55,9 @@ std::vector<Traffic> decant::bench::stepTraffic(const KernelImage &image,
   std::vector<Traffic> list = {
       state("codes", layout.codes.bytes()),
       state("scales", layout.scaleBytes()),
-      state("compensators",
-            layout.compKeys.bytes() + layout.compValues.bytes())};
+      state("compensators", layout.compKeys.bytes() +
+                                layout.compValues.bytes() +
+                                layout.compScale.bytes())};
   if (hasWindow) {
     const double record = recordBytes(layout);
     const int64_t records = step.fill + (again ? layout.window : 0);

@@ -419,6 +419,17 @@ void checkRotation(const DecodeSpec &spec, Checker &check) {
   axis(Rotation::Key, "value", spec.heads.valueDim);
 }
 
+void checkCompensators(const WindowSpec &window, Checker &check) {
+  const ElementType type = window.compensatorType;
+  if (type != ElementType::F16 && type != ElementType::BF16 &&
+      type != ElementType::I8)
+    check.add("window.compensator_type",
+              fmt::format("found {}; allowed: f16, bf16, or int8 with a scale",
+                          toString(type)));
+  check.range("window.compensator_rounds", window.compensatorRounds, 1,
+              kMaxCompensatorRounds);
+}
+
 } // namespace
 
 std::vector<SpecIssue> check(const DecodeSpec &spec) {
@@ -434,6 +445,7 @@ std::vector<SpecIssue> check(const DecodeSpec &spec) {
   check.range("window.compensators", spec.window.compensators, 0,
               kMaxCompensators);
   check.floating("window.records", spec.window.records);
+  checkCompensators(spec.window, check);
   check.range("tokens_per_step", spec.tokensPerStep, 1, kMaxTokensPerStep);
   // Tokens that may be taken back have to be records: a fold cannot be undone.
   if (spec.tokensPerStep > 1 && spec.tokensPerStep > spec.window.length)
@@ -514,6 +526,8 @@ std::string canonicalText(const DecodeSpec &spec) {
   field("window.length", spec.window.length);
   field("window.compensators", spec.window.compensators);
   field("window.records", toString(spec.window.records));
+  field("window.compensator_type", toString(spec.window.compensatorType));
+  field("window.compensator_rounds", spec.window.compensatorRounds);
   field("tokens_per_step", spec.tokensPerStep);
   return text;
 }

@@ -52,6 +52,7 @@ constexpr NamedRegion kRegions[] = {
     {"group_offset", &SlotLayout::groupOffset},
     {"comp_keys", &SlotLayout::compKeys},
     {"comp_values", &SlotLayout::compValues},
+    {"comp_scale", &SlotLayout::compScale},
     {"cursor", &SlotLayout::cursor},
     {"carried", &SlotLayout::carried},
     {"total_key_decay", &SlotLayout::totalKeyDecay},
@@ -116,6 +117,7 @@ json layoutToJson(const SlotLayout &layout) {
           {"window", layout.window},
           {"compensators", layout.compensators},
           {"tokens_per_step", layout.tokensPerStep},
+          {"compensator_rounds", layout.compensatorRounds},
           {"writes", layout.record.writes},
           {"key_decay", toString(layout.record.keyDecay)},
           {"value_decay", toString(layout.record.valueDecay)},
@@ -164,6 +166,8 @@ SlotLayout layoutFromJson(FieldReader in) {
   layout.compensators = int(in.integer("compensators", 0, kMaxExtent));
   layout.tokensPerStep =
       int(in.integer("tokens_per_step", 1, kMaxTokensPerStep));
+  layout.compensatorRounds =
+      int(in.integer("compensator_rounds", 1, kMaxExtent));
   layout.record.writes = int(in.integer("writes", 0, kMaxExtent));
   layout.record.keyDecay = in.named("key_decay", kDecayShapes);
   layout.record.valueDecay = in.named("value_decay", kDecayShapes);

@@ -193,6 +193,12 @@ std::string whyNoTiles(const SlotLayout &layout) {
                          isGrouped(scale) ? ", in groups" : "");
   if (layout.record.valueDecay != DecayShape::None)
     return "strategy mma has no decays along the value axis";
+  if (layout.compensators > 0 && (layout.compKeys.type != ElementType::F16 ||
+                                  layout.compensatorRounds != 1))
+    return fmt::format("strategy mma fits compensators of f16 in one round; "
+                       "they are {} and take {}",
+                       toString(layout.compKeys.type),
+                       layout.compensatorRounds);
   if (layout.window == 1)
     return {};
   const ElementType records = layout.recordKeys.type;

@@ -122,7 +122,7 @@ int64_t SlotLayout::scaleBytes() const {
 
 int64_t SlotLayout::stateBytesPerHead() const {
   return codes.bytes() + scaleBytes() + compKeys.bytes() + compValues.bytes() +
-         carried.bytes() / places();
+         compScale.bytes() + carried.bytes() / places();
 }
 
 double SlotLayout::bitsPerElement() const {
@@ -138,6 +138,7 @@ std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
           {"group_offset", groupOffset},
           {"comp_keys", compKeys},
           {"comp_values", compValues},
+          {"comp_scale", compScale},
           {"cursor", cursor},
           {"carried", carried},
           {"total_key_decay", totalKeyDecay},
@@ -162,6 +163,7 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.window = spec.window.length;
   layout.compensators = spec.window.compensators;
   layout.tokensPerStep = spec.tokensPerStep;
+  layout.compensatorRounds = spec.window.compensatorRounds;
   layout.record = record;
   layout.scales = spec.state.scales;
   layout.rotation = spec.state.rotation;
@@ -187,10 +189,12 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
     else
       layout.valueScale = allocator.take(scale.type, 1, value);
   }
-  layout.compKeys =
-      allocator.take(ElementType::F16, spec.window.compensators, key);
-  layout.compValues =
-      allocator.take(ElementType::F16, spec.window.compensators, value);
+  const ElementType comp = spec.window.compensatorType;
+  layout.compKeys = allocator.take(comp, layout.compensators, key);
+  layout.compValues = allocator.take(comp, layout.compensators, value);
+  layout.compScale = allocator.take(
+      ElementType::F32, isInteger(comp) && layout.compensators > 0 ? 1 : 0,
+      layout.compensators);
   layout.cursor = allocator.take(ElementType::F32, 1, 4);
   // f32 whatever the codes are: a sum over all tokens, and small.
   layout.carried =

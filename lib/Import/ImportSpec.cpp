@@ -203,7 +203,11 @@ private:
                         type(spec.window.records), spec.tokensPerStep),
         FormatAttr::get(context, type(spec.state.codes),
                         RotationKind(spec.state.rotation),
-                        RoundingKind(spec.state.rounding), scales),
+                        RoundingKind(spec.state.rounding), scales,
+                        spec.window.compensatorType == ElementType::F16
+                            ? Type()
+                            : type(spec.window.compensatorType),
+                        spec.window.compensatorRounds),
         TargetAttr::get(context, target.name),
         builder.getStrArrayAttr(references), rolesAttr(context, sources));
     body = builder.createBlock(&decode.getBody(), {}, types,

@@ -84,14 +84,38 @@ void rotate(const SlotLayout &layout, std::vector<double> &state) {
     along(layout.valueDim, 1, layout.keyDim, layout.valueDim);
 }
 
+/// A compensator's key vector under the scale of both its vectors.
+std::vector<double> compensatorKey(const SlotLayout &layout,
+                                   const uint8_t *head, int number) {
+  std::vector<double> key =
+      factors(head, layout.compKeys, number, layout.keyDim);
+  if (!layout.compScale.empty())
+    for (double &element : key)
+      element *= loadFrom(head, layout.compScale, 0, number);
+  return key;
+}
+
 std::vector<double> decodeCheckpoint(const SlotLayout &layout,
                                      const uint8_t *head) {
   std::vector<double> state = decodeCodes(layout, head);
   for (int r = 0; r < layout.compensators; ++r)
-    addOuter(state, factors(head, layout.compKeys, r, layout.keyDim),
+    addOuter(state, compensatorKey(layout, head, r),
              factors(head, layout.compValues, r, layout.valueDim));
   rotate(layout, state);
   return state;
+}
+
+/// Stores a vector over the scale that maps its largest element onto the
+/// largest one of the type, which is returned; 0 for a vector of zeros.
+double storeScaled(uint8_t *head, const Region &region, int64_t row,
+                   const double *vector, int length) {
+  double largest = 0;
+  for (int i = 0; i < length; ++i)
+    largest = std::max(largest, std::fabs(vector[i]));
+  const double scale = largest / maxFinite(region.type);
+  for (int i = 0; i < length; ++i)
+    storeTo(head, region, row, i, scale == 0 ? 0 : vector[i] / scale);
+  return scale;
 }
 
 /// Stores the compensators of `state` and takes them, as stored, out of it.
@@ -101,16 +125,27 @@ void encodeCompensators(const SlotLayout &layout, std::vector<double> &state,
     return;
   const int keyDim = layout.keyDim, valueDim = layout.valueDim;
   const Compensators fit =
-      fitCompensators(state.data(), keyDim, valueDim, layout.compensators);
+      fitCompensators(state.data(), keyDim, valueDim, layout.compensators,
+                      layout.compensatorRounds);
   clear(head, layout.compKeys);
   clear(head, layout.compValues);
   for (int r = 0; r < layout.compensators; ++r) {
-    for (int k = 0; k < keyDim; ++k)
-      storeTo(head, layout.compKeys, r, k,
-              saturate(layout.compKeys.type, fit.keys[r * keyDim + k]));
-    for (int v = 0; v < valueDim; ++v)
-      storeTo(head, layout.compValues, r, v, fit.values[r * valueDim + v]);
-    std::vector<double> key = factors(head, layout.compKeys, r, keyDim);
+    const double *keys = &fit.keys[r * keyDim];
+    const double *values = &fit.values[r * valueDim];
+    if (layout.compScale.empty()) {
+      for (int k = 0; k < keyDim; ++k)
+        storeTo(head, layout.compKeys, r, k,
+                saturate(layout.compKeys.type, keys[k]));
+      for (int v = 0; v < valueDim; ++v)
+        storeTo(head, layout.compValues, r, v, values[v]);
+    } else {
+      const double scale =
+          storeScaled(head, layout.compKeys, r, keys, keyDim) *
+          storeScaled(head, layout.compValues, r, values, valueDim);
+      storeTo(head, layout.compScale, 0, r,
+              saturate(ElementType::F32, scale));
+    }
+    std::vector<double> key = compensatorKey(layout, head, r);
     for (double &element : key)
       element = -element;
     addOuter(state, key, factors(head, layout.compValues, r, valueDim));

@@ -91,17 +91,20 @@ double decant::startElement(int valueIndex, int term) {
 }
 
 Compensators decant::fitCompensators(const double *state, int keyDim,
-                                     int valueDim, int rank) {
-  std::vector<double> start(size_t(rank) * valueDim);
+                                     int valueDim, int rank, int rounds) {
+  Compensators result;
+  result.values.resize(size_t(rank) * valueDim);
   for (int r = 0; r < rank; ++r)
     for (int v = 0; v < valueDim; ++v)
-      start[r * valueDim + v] = startElement(v, r);
+      result.values[r * valueDim + v] = startElement(v, r);
 
-  std::vector<double> left = timesState(state, keyDim, valueDim, start, rank);
-  orthonormalize(left, rank, keyDim);
-  Compensators result;
-  result.values = timesTransposed(state, keyDim, valueDim, left, rank);
-  orthonormalize(result.values, rank, valueDim);
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> left =
+        timesState(state, keyDim, valueDim, result.values, rank);
+    orthonormalize(left, rank, keyDim);
+    result.values = timesTransposed(state, keyDim, valueDim, left, rank);
+    orthonormalize(result.values, rank, valueDim);
+  }
   result.keys = timesState(state, keyDim, valueDim, result.values, rank);
   return result;
 }

@@ -70,6 +70,8 @@ WindowSpec convertWindow(const Json &json, ElementType codes) {
   WindowSpec window;
   window.length = whole(json, "length");
   window.compensators = whole(json, "compensators");
+  window.compensatorType = word<ElementType>(json, "compensator_type");
+  window.compensatorRounds = whole(json, "compensator_rounds");
   // Records never hold less than the codes do.
   if (json.at("records") == "auto")
     window.records =

@@ -308,8 +308,15 @@ Field windowField() {
                "tokens between two rewrites of the codes; 1 rewrites them at "
                "every token"),
        optional(integer("compensators", 0, kMaxCompensators,
-                        "rank-1 terms in f16 that are fitted before encoding"),
+                        "rank-1 terms that are fitted before encoding"),
                 0),
+       optional(words("compensator_type", {"f16", "bf16", "int8"},
+                      "how their vectors are stored; int8 has one f32 scale "
+                      "per term"),
+                "f16"),
+       optional(integer("compensator_rounds", 1, kMaxCompensatorRounds,
+                        "rounds of subspace iteration in their fit"),
+                1),
        optional(words("records", {"f32", "f16", "bf16", "auto"},
                       "how the tokens of a window are stored; auto is f32 "
                       "beside f32 codes and f16 beside others"),

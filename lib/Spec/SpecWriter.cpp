@@ -78,9 +78,12 @@ std::string specToJson(const DecodeSpec &spec) {
                           {"map", toString(spec.heads.map)}};
   json["inputs"] = inputsToJson(spec);
   json["state"] = stateToJson(spec.state);
-  json["window"] = Ordered{{"length", spec.window.length},
-                           {"compensators", spec.window.compensators},
-                           {"records", toString(spec.window.records)}};
+  json["window"] =
+      Ordered{{"length", spec.window.length},
+              {"compensators", spec.window.compensators},
+              {"compensator_type", toString(spec.window.compensatorType)},
+              {"compensator_rounds", spec.window.compensatorRounds},
+              {"records", toString(spec.window.records)}};
   json["tokens_per_step"] = spec.tokensPerStep;
   // A spec that a program built may hold any bytes in its labels.
   return json.dump(2, ' ', false, Ordered::error_handler_t::replace) + "\n";

@@ -55,6 +55,9 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
   spec.state.rounding = Rounding(kernel.getFormat()->getRounding());
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();
+  if (Type type = kernel.getFormat()->getCompensators())
+    spec.window.compensatorType = toElementType(type);
+  spec.window.compensatorRounds = kernel.getFormat()->getRounds();
   spec.window.records = toElementType(window.getRecords());
   spec.tokensPerStep = window.getTokens();
   return makeSlotLayout(

@@ -165,8 +165,12 @@ struct StateSpec {
 
 struct WindowSpec {
   int length = 1;                         // 1..64 tokens
-  int compensators = 0;                   // 0..16 rank-1 terms, f16
+  int compensators = 0;                   // 0..16 rank-1 terms
   ElementType records = ElementType::F16; // F32, F16 or BF16
+  /// How a compensator's two vectors are stored: F16, BF16, or I8 with one f32
+  /// scale per compensator.
+  ElementType compensatorType = ElementType::F16;
+  int compensatorRounds = 1; // of subspace iteration in their fit
 };
 
 struct DecodeSpec {
@@ -186,6 +190,7 @@ constexpr int kMaxHeads = 4096;
 /// Magnitudes of real-valued fields that f32 arithmetic keeps apart from 0.
 constexpr double kMinReal = 1e-30, kMaxReal = 1e30;
 constexpr int kMaxCompensators = 16;
+constexpr int kMaxCompensatorRounds = 4;
 
 /// A contradiction between fields: `path` is the field's JSON path, `message`
 /// says what was found and what is allowed.

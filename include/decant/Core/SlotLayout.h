@@ -13,7 +13,7 @@
 //   slot   | header 128 B | head 0 | head 1 | ...           headBytes each
 //   header | u32 version | u32 fill | u64 tokens | u32 code order | 0 ...
 //                                        for hosts; kernels only write it
-//   head   | codes | scales | comp. keys | comp. values
+//   head   | codes | scales | comp. keys | comp. values | comp. scale
 //          | cursor | carried | total key decay | total value decay
 //          | record key decay | record value decay | record keys
 //          | record values |
@@ -137,6 +137,7 @@ struct SlotLayout {
   int window = 1;               // tokens
   int compensators = 0;
   int tokensPerStep = 1; // of which the last ones may be drafts
+  int compensatorRounds = 1;
   RecordShape record;
   std::vector<ScaleSpec> scales; // in the order in which they were fitted
   /// Of codes and compensators; records and decays are the state's own.
@@ -152,8 +153,9 @@ struct SlotLayout {
   /// key rows [paddedKey, blocks], of value columns [blocks, paddedValue]; one
   /// block where rows or columns are not cut.
   Region groupScale, groupOffset;
-  Region compKeys;   // f16 [compensators, paddedKey]
-  Region compValues; // f16 [compensators, paddedValue]
+  Region compKeys;   // f16, bf16 or i8 [compensators, paddedKey]
+  Region compValues; // the same [compensators, paddedValue]
+  Region compScale;  // f32 [1, compensators], of keys times values; only for i8
   Region cursor;     // [1, 4] words: u32 fill, u32 drafts, u64 tokens; as f32
   Region carried;    // f32 [places() * carried vectors, paddedKey]
   Region totalKeyDecay; // f32 [places(), 1 or paddedKey]: product over window

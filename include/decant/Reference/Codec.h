@@ -21,12 +21,17 @@
 
 namespace decant {
 
-/// The state that `head` (headBytes bytes) stores, row-major [keyDim,
-/// valueDim]:
-///   C0 = (codes * group scale + offset) * other scales + sum over r of
-///   compKeys[r] compValues[r]^T S  = C0 for an empty window S  = diag(P) C0
-///   diag(Pv) + sum over j of the records' rank-1 terms, each
+/// The state that `head` (headBytes bytes) stores, row-major [keyDim, valueDim]:
+///
+///   C0 = (codes * group scale + offset) * other scales
+///        + sum over r of compScale[r] compKeys[r] compValues[r]^T
+///   S  = C0                                             for an empty window
+///   S  = diag(P) C0 diag(Pv)
+///        + sum over j of the records' rank-1 terms, each
 ///        decayed by the tokens after j                  for h tokens
+///
+/// Where rows of codes differ in bits, `layout` is that of the head alone
+/// (SlotLayout::ofHead).
 /// A fill beyond the window's length is read as a full window.
 std::vector<double> decodeHead(const SlotLayout &layout, const uint8_t *head);
 

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // In: a state S [keyDim, valueDim]. Out: `rank` pairs of vectors with
-// S ~ sum over r of keys[r] values[r]^T, by one round of subspace iteration
-// from a fixed start (a start that depends on the past would make a slot's
-// bytes depend on more than its state):
-//   A = orth(S q0), Q = orth(S^T A), keys = S Q, values = Q.
+// S ~ sum over r of keys[r] values[r]^T, by rounds of subspace iteration from a
+// fixed start q0 (a start that depends on the past would make a slot's bytes
+// depend on more than its state): Q = q0, then each round
+//   A = orth(S Q), Q = orth(S^T A),
+// and in the end keys = S Q, values = Q.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_REFERENCE_COMPENSATOR_H
@@ -34,7 +35,7 @@ struct Compensators {
   std::vector<double> values; // [rank, valueDim]; rows orthonormal or zero
 };
 Compensators fitCompensators(const double *state, int keyDim, int valueDim,
-                             int rank);
+                             int rank, int rounds = 1);
 
 } // namespace decant
 

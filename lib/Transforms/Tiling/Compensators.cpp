@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One round of subspace iteration from a fixed start Q0 [value dim, r]:
-//   A = orth(S Q0);  Q = orth(S^T A);  U = S Q;  S ~ U Q^T
-// (LeapQuant's boundary; research: methods 5.2). U and Q are rounded to f16 as
-// they will be stored, and -U, Q become the new terms.
+// Rounds of subspace iteration from a fixed start Q = Q0 [value dim, r]:
+//   A = orth(S Q);  Q = orth(S^T A)
+// and in the end U = S Q;  S ~ U Q^T (LeapQuant's boundary has one round). U
+// and Q are rounded as they will be stored, and -U, Q become the new terms.
 //
 // States of low rank are normal: after one token the rank is 1. A direction
 // whose squared norm falls below kPivotFloor of the mean is dead and becomes
@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compensators.h"
+#include "ScaleFit.h"
 
 using namespace mlir;
 using namespace decant;
@@ -35,21 +36,22 @@ public:
 
   void run() {
     start();
-    // S Q0 and S Q are the same code, so both are rounds of one loop: a third
-    // of the fit's code, and of its compile time, less.
-    tile.loop(tile.index(0), tile.index(2), 1, {},
-              [&](Value round, ValueRange) -> SmallVector<Value> {
-                keysFromValues();
-                Value isFirst = arith::CmpIOp::create(
-                    tile.b, arith::CmpIPredicate::eq, round, tile.index(0));
-                tile.ifTrue(isFirst, [&] {
-                  orthonormalise(tile, VectorAxis::Key, rows.termKeys, count);
-                  valuesFromKeys();
-                  orthonormalise(tile, VectorAxis::Value, rows.termValues,
-                                 count);
-                });
-                return {};
-              });
+    // S Q of every round and of the end are the same code, so they are rounds
+    // of one loop: a third of the fit's code, and of its compile time, less.
+    const int rounds = tile.layout.compensatorRounds;
+    tile.loop(
+        tile.index(0), tile.index(rounds + 1), 1, {},
+        [&](Value round, ValueRange) -> SmallVector<Value> {
+          keysFromValues();
+          Value goesOn = arith::CmpIOp::create(
+              tile.b, arith::CmpIPredicate::ult, round, tile.index(rounds));
+          tile.ifTrue(goesOn, [&] {
+            orthonormalise(tile, VectorAxis::Key, rows.termKeys, count);
+            valuesFromKeys();
+            orthonormalise(tile, VectorAxis::Value, rows.termValues, count);
+          });
+          return {};
+        });
     roundTerms();
   }
 
@@ -150,21 +152,46 @@ private:
     tile.barrier();
   }
 
-  /// The terms as f16 will hold them, the keys negated: rows with them are the
+  /// The terms as they will be stored, the keys negated: rows with them are the
   /// residual.
   void roundTerms() {
+    const bool scaled = !tile.layout.compScale.empty();
+    if (scaled)
+      rows.termScale = tile.scratch(1, count);
     forTerms(count, [&](Value term) {
       Value key = tile.loadAlong(VectorAxis::Key, rows.termKeys, term);
       Value value = tile.loadAlong(VectorAxis::Value, rows.termValues, term);
-      auto rounded = [&](Value x) {
-        return tile.widen(tile.narrow(x, ElementType::F16));
-      };
+      Value scale;
+      if (scaled) {
+        scale = tile.mul(toCodes(key, VectorAxis::Key),
+                         toCodes(value, VectorAxis::Value));
+        tile.onFirstLane([&] {
+          tile.storeScalar(*rows.termScale, tile.index(0), term, scale);
+        });
+      } else {
+        for (Value *vector : {&key, &value})
+          *vector = tile.widen(tile.narrow(*vector, tile.layout.compKeys.type));
+      }
       tile.barrier();
       tile.storeAlong(VectorAxis::Key, rows.termKeys, term,
-                      arith::NegFOp::create(tile.b, rounded(key)));
-      tile.storeAlong(VectorAxis::Value, rows.termValues, term, rounded(value));
+                      arith::NegFOp::create(tile.b, tile.scale(key, scale)));
+      tile.storeAlong(VectorAxis::Value, rows.termValues, term, value);
     });
     tile.barrier();
+  }
+
+  /// Replaces a vector by its codes and returns their scale, which maps the
+  /// largest element onto the largest code.
+  Value toCodes(Value &vector, VectorAxis axis) {
+    const double largest = maxCode(tile.layout.compKeys.type);
+    Value top = tile.reduceAcross(
+        ReduceKind::Max,
+        tile.reduce(ReduceKind::Max, math::AbsFOp::create(tile.b, vector)),
+        axis);
+    Value scale = tile.mul(top, tile.f32(1 / largest));
+    vector = roundToCode(tile, tile.scale(vector, inverseScale(tile, scale)),
+                         largest);
+    return scale;
   }
 
   LaneTile &tile;

@@ -13,7 +13,7 @@
 namespace decant {
 
 /// Fits the layout's compensators to the state and leaves them in the rows' new
-/// terms, rounded to f16, keys negated.
+/// terms, rounded as they will be stored, keys negated.
 void fitCompensators(LaneTile &tile, StateRows &rows);
 
 /// A column whose squared norm, without what it shares with those before, is

@@ -285,12 +285,24 @@ private:
                 Value key = arith::NegFOp::create(
                     tile.b,
                     tile.loadAlong(VectorAxis::Key, rows.termKeys, term));
+                if (rows.termScale)
+                  key = storeScale(key, term);
                 tile.storeAlong(VectorAxis::Key, head.compKeys, term, key);
                 tile.storeAlong(
                     VectorAxis::Value, head.compValues, term,
                     tile.loadAlong(VectorAxis::Value, rows.termValues, term));
                 return {};
               });
+  }
+
+  /// Stores a compensator's scale and returns the codes of its key, which the
+  /// terms hold multiplied by the scale.
+  Value storeScale(Value key, Value term) {
+    Value scale = tile.loadScalar(*rows.termScale, tile.index(0), term);
+    tile.onFirstLane(
+        [&] { tile.storeScalar(head.compScale, tile.index(0), term, scale); });
+    return roundToCode(tile, tile.scale(key, inverseScale(tile, scale)),
+                       maxCode(layout.compKeys.type));
   }
 
   LaneTile &tile;

@@ -80,6 +80,8 @@ public:
   int newTerms() const { return padded; }
   int termsPerRound() const { return chunk; }
   View termKeys, termValues;
+  /// One factor per new compensator, of its key; where the layout has them.
+  std::optional<View> termScale;
 
 private:
   void chooseRounds();

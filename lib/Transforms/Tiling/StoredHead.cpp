@@ -30,6 +30,7 @@ StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
   open(groupOffset, layout.groupOffset);
   open(compKeys, layout.compKeys);
   open(compValues, layout.compValues);
+  open(compScale, layout.compScale);
   open(carried, layout.carried);
   open(totalKeyDecay, layout.totalKeyDecay);
   open(totalValueDecay, layout.totalValueDecay);
@@ -266,19 +267,24 @@ SmallVector<Value> StoredHead::forCompensators(LaneTile &tile,
                                                RecordsBody body) const {
   const int count = tile.layout.compensators;
   const int perRound = std::gcd(termsPerRound(tile), count);
-  return tile.loop(tile.index(0), tile.index(count), std::max(perRound, 1),
-                   initial, [&](Value first, ValueRange carried) {
-                     SmallVector<Term> terms;
-                     for (int i = 0; i < perRound; ++i) {
-                       Value term = tile.add(first, tile.index(i));
-                       terms.push_back(
-                           {term,
-                            tile.loadAlong(VectorAxis::Key, compKeys, term),
-                            tile.loadAlong(VectorAxis::Value, compValues, term),
-                            {}});
-                     }
-                     return body(terms, carried);
-                   });
+  return tile.loop(
+      tile.index(0), tile.index(count), std::max(perRound, 1), initial,
+      [&](Value first, ValueRange carried) {
+        SmallVector<Term> terms;
+        for (int i = 0; i < perRound; ++i) {
+          Value term = tile.add(first, tile.index(i));
+          Value scale;
+          if (!tile.layout.compScale.empty())
+            scale = tile.loadScalar(compScale, tile.index(0), term);
+          terms.push_back(
+              {term,
+               tile.scale(tile.loadAlong(VectorAxis::Key, compKeys, term),
+                          scale),
+               tile.loadAlong(VectorAxis::Value, compValues, term),
+               {}});
+        }
+        return body(terms, carried);
+      });
 }
 
 SmallVector<Value> StoredHead::forRecords(LaneTile &tile, Value fill,

@@ -94,7 +94,7 @@ struct StoredHead {
   mlir::Value drafts;       // behind the fill; null: none is looked at
   CodeRows codes;
   View headScale, groupScale, groupOffset;
-  View keyScale, valueScale, compKeys, compValues, carried;
+  View keyScale, valueScale, compKeys, compValues, compScale, carried;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;
   View recordKeys, recordValues;
 

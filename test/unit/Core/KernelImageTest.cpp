@@ -160,6 +160,7 @@ TEST(KernelImage, EveryFieldSurvives) {
   EXPECT_EQ(b.paddedValue, a.paddedValue);
   EXPECT_EQ(b.window, a.window);
   EXPECT_EQ(b.compensators, a.compensators);
+  EXPECT_EQ(b.compensatorRounds, a.compensatorRounds);
   EXPECT_EQ(b.record.writes, 2);
   EXPECT_EQ(b.record.keyDecay, DecayShape::Vector);
   EXPECT_EQ(b.record.valueDecay, DecayShape::None);

@@ -241,7 +241,9 @@ TEST(SlotLayout, EveryWindowAndRecordShapeIsSound) {
               DecodeSpec spec = leapQuantInt8();
               spec.heads.keyDim = 100;
               spec.heads.valueDim = 48;
-              spec.window = {length, compensators, records};
+              spec.window.length = length;
+              spec.window.compensators = compensators;
+              spec.window.records = records;
               if (!check(spec).empty())
                 continue; // one token with compensators, for instance
               SCOPED_TRACE(testing::Message()

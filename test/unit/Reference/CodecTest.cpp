@@ -308,6 +308,82 @@ TEST(Codec, SurplusCompensatorsAreZero) {
   }
 }
 
+/// int4 codes with key smoothing, and compensators of `type`.
+DecodeSpec withCompensators(ElementType type, int count, int rounds = 1) {
+  DecodeSpec spec =
+      makeSpec(64, 48, ElementType::I4, leapQuantScales(), count, 16);
+  spec.window.compensatorType = type;
+  spec.window.compensatorRounds = rounds;
+  return spec;
+}
+
+// A vector's largest element is the largest code, and the scale that both share
+// is the product of the two maxima over 127^2.
+TEST(Codec, IntegerCompensatorsHaveOneScale) {
+  const State state = outlierState(64, 48, 7);
+  Head head(withCompensators(ElementType::I8, 5));
+  head.encode(state);
+  const Compensators fit = fitCompensators(state.data(), 64, 48, 5);
+  for (int r = 0; r < 5; ++r) {
+    auto most = [&](const State &vectors, int length) {
+      double result = 0;
+      for (int i = 0; i < length; ++i)
+        result = std::max(result, std::fabs(vectors[r * length + i]));
+      return result;
+    };
+    const double key = most(fit.keys, 64) / 127;
+    const double value = most(fit.values, 48) / 127;
+    EXPECT_EQ(head.get(head.layout.compScale, r),
+              roundTo(ElementType::F32, key * value));
+    for (int k = 0; k < 64; ++k)
+      EXPECT_EQ(head.get(head.layout.compKeys, r * 64 + k),
+                std::nearbyint(fit.keys[r * 64 + k] / key));
+    for (int v = 0; v < 48; ++v)
+      EXPECT_EQ(head.get(head.layout.compValues, r * 48 + v),
+                std::nearbyint(fit.values[r * 48 + v] / value));
+  }
+}
+
+// Codes hold what rounding the compensators leaves: an int4 scale then covers
+// at most half a step of each vector more, 1/254 of the term's largest element.
+TEST(Codec, RoundedCompensatorsLeaveTheRestToTheCodes) {
+  const State state = outlierState(64, 48, 8);
+  const auto error = [&](ElementType type) {
+    Head head(withCompensators(type, 4));
+    head.encode(state);
+    return norm(difference(head.decode(), state));
+  };
+  const double best = error(ElementType::F16);
+  EXPECT_LE(error(ElementType::I8), 1.1 * best);
+  EXPECT_LE(error(ElementType::BF16), 1.1 * best);
+}
+
+// An integer term costs its codes and four bytes.
+TEST(Codec, IntegerCompensatorsTakeHalfTheBytes) {
+  DecodeSpec spec = makeSpec(128, 128, ElementType::I4, leapQuantScales(), 8);
+  EXPECT_EQ(makeSlotLayout(spec, scalarDecay()).stateBytesPerHead(),
+            8192 + 1024 + 8 * 512);
+  spec.window.compensatorType = ElementType::I8;
+  EXPECT_EQ(makeSlotLayout(spec, scalarDecay()).stateBytesPerHead(),
+            8192 + 1024 + 8 * (256 + 4));
+}
+
+// Each round turns the directions further towards the strongest ones.
+TEST(Codec, RoundsLeaveLess) {
+  const State state = outlierState(64, 48, 9);
+  double before = norm(state);
+  for (int rounds : {1, 2, 4}) {
+    const Compensators fit = fitCompensators(state.data(), 64, 48, 4, rounds);
+    State rest = state;
+    for (int r = 0; r < 4; ++r)
+      for (int k = 0; k < 64; ++k)
+        for (int v = 0; v < 48; ++v)
+          rest[k * 48 + v] -= fit.keys[r * 64 + k] * fit.values[r * 48 + v];
+    EXPECT_LT(norm(rest), before) << rounds;
+    before = norm(rest);
+  }
+}
+
 TEST(Codec, OneElementState) {
   State state(64 * 64);
   state[17 * 64 + 5] = 3;
