@@ -53,6 +53,11 @@ mlir::ArrayAttr rolesAttr(mlir::MLIRContext *context,
 mlir::Type toType(mlir::MLIRContext *context, ElementType type);
 ElementType toElementType(mlir::Type type);
 
+/// A string per head with a digit per key row; null for no row bits.
+mlir::ArrayAttr rowBitsAttr(mlir::MLIRContext *context,
+                            llvm::ArrayRef<uint8_t> rowBits, int64_t heads);
+std::vector<uint8_t> rowBitsOf(mlir::ArrayAttr rows);
+
 /// Between the structs of Core and the attributes that hold them.
 LayoutAttr toAttr(mlir::MLIRContext *context, const SlotLayout &layout);
 SlotLayout fromAttr(LayoutAttr attr);

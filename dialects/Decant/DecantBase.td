@@ -163,17 +163,20 @@ def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
     What is encoded may be the state times Hadamard matrices: `rotate`. Codes
     are the nearest ones, or one of the two around an element: `round`.
     Compensators are fitted by some rounds of subspace iteration and stored as
-    f16 unless another type is named; integers have one f32 scale per
-    compensator.
+    f16 unless another type is named; types of 8 bits have one f32 scale per
+    compensator. `rows` has a string per value head, with a digit per key row:
+    the bits of its codes.
   }];
   let parameters = (ins "::mlir::Type":$codes,
                         Decant_RotationParameter:$rotation,
                         Decant_RoundingParameter:$rounding,
                         OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales,
                         OptionalParameter<"::mlir::Type">:$compensators,
-                        DefaultValuedParameter<"int64_t", "1">:$rounds);
+                        DefaultValuedParameter<"int64_t", "1">:$rounds,
+                        OptionalParameter<"::mlir::ArrayAttr">:$rows);
   let assemblyFormat = [{`<` $codes (`rotate` $rotation^)? (`round` $rounding^)? (`,` $scales^)?
-                         (`compensators` $compensators^)? (`rounds` $rounds^)? `>`}];
+                         (`compensators` $compensators^)? (`rounds` $rounds^)?
+                         (`rows` $rows^)? `>`}];
 }
 
 def Decant_TargetAttr : Decant_Attr<"Target", "target"> {
@@ -206,6 +209,7 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         Decant_CodeOrderParameter:$codeOrder,
                         Decant_RotationParameter:$rotation,
                         Decant_RoundingParameter:$rounding,
+                        OptionalParameter<"::mlir::ArrayAttr">:$rowBits,
                         "::mlir::ArrayAttr":$scales,
                         "::mlir::DictionaryAttr":$regions);
 }

@@ -183,6 +183,26 @@ ElementType decant::toElementType(Type type) {
   return ElementType::I8;
 }
 
+ArrayAttr decant::rowBitsAttr(MLIRContext *context, ArrayRef<uint8_t> rowBits,
+                              int64_t heads) {
+  if (rowBits.empty())
+    return {};
+  const size_t rows = rowBits.size() / heads;
+  SmallVector<Attribute> texts;
+  for (int64_t head = 0; head < heads; ++head)
+    texts.push_back(StringAttr::get(
+        context, digitsOf(rowBits.slice(head * rows, rows).vec())));
+  return ArrayAttr::get(context, texts);
+}
+
+std::vector<uint8_t> decant::rowBitsOf(ArrayAttr rows) {
+  std::string digits;
+  if (rows)
+    for (auto text : rows.getAsRange<StringAttr>())
+      digits += text.getValue();
+  return decant::rowBitsOf(digits).value_or(std::vector<uint8_t>());
+}
+
 LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
   Builder builder(context);
   SmallVector<Attribute> scales;
@@ -203,6 +223,7 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
       DecayKind(layout.record.keyDecay), DecayKind(layout.record.valueDecay),
       layout.record.carried, layout.headBytes, CodeOrderKind(layout.codeOrder),
       RotationKind(layout.rotation), RoundingKind(layout.rounding),
+      rowBitsAttr(context, layout.rowBits, layout.valueHeads),
       builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
 }
 
@@ -249,8 +270,9 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
   layout.recordValueDecay = region("record_value_decay");
   layout.recordKeys = region("record_keys");
   layout.recordValues = region("record_values");
+  layout.rowBits = rowBitsOf(attr.getRowBits());
   layout.headBytes = attr.getHeadBytes();
-  layout.slotBytes = kSlotHeaderBytes + layout.headBytes * layout.valueHeads;
+  layout.slotBytes = layout.headOffset(layout.valueHeads);
   return layout;
 }
 

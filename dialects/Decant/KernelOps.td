@@ -128,6 +128,25 @@ def Decant_SliceOp : Decant_Op<"slice", [Pure]> {
   let assemblyFormat = "$split attr-dict";
 }
 
+def Decant_TableOp : Decant_Op<"table", [Pure]> {
+  let summary = "an entry of a table of constants";
+  let description = [{
+    For what differs between heads or key rows and is known when the kernel is
+    compiled. `index` must lie in the table.
+
+    ```mlir
+    decant.kernel @entry() attributes {lanes = array<i64: 8, 4>} {
+      %row, %head = decant.block 4
+      %offset = decant.table [0, 4096, 6144, 12288] at %head
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$values, Index:$index);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$values `at` $index attr-dict";
+}
+
 def Decant_SlotOp : Decant_Op<"slot", [Pure]> {
   let summary = "one head's bytes, `offset` bytes into the pool";
   let description = [{

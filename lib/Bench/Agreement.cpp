@@ -76,7 +76,7 @@ decant::bench::decodeStates(const LayerRun &run, const Program &program,
     DECANT_ASSIGN(const std::vector<uint8_t> bytes, run.slot(slot));
     for (int head = 0; head < layout.valueHeads; ++head) {
       const std::vector<double> state = decodeHead(
-          layout, bytes.data() + kSlotHeaderBytes + head * layout.headBytes);
+          layout.ofHead(head), bytes.data() + layout.headOffset(head));
       states.insert(states.end(), state.begin(), state.end());
     }
   }

@@ -48,12 +48,15 @@ std::vector<Traffic> decant::bench::stepTraffic(const KernelImage &image,
   // Without a window a step rewrites the state that it reads.
   const bool again =
       hasWindow && step.folds && boundaryOf(image) == Boundary::Apart;
-  auto state = [&](const char *what, int64_t bytes) {
+  double codes = 0;
+  for (int head = 0; head < layout.valueHeads; ++head)
+    codes += layout.codeBytes(head);
+  auto state = [&](const char *what, double bytes) {
     return Traffic{what, heads * bytes * (again ? 2 : 1),
                    step.folds ? heads * bytes : 0};
   };
   std::vector<Traffic> list = {
-      state("codes", layout.codes.bytes()),
+      state("codes", codes / heads),
       state("scales", layout.scaleBytes()),
       state("compensators", layout.compKeys.bytes() +
                                 layout.compValues.bytes() +

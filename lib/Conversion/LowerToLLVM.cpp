@@ -9,6 +9,7 @@
 #include "LowerToLLVM.h"
 
 #include "ApproximateMath.h"
+#include "Decant/Decant.h"
 #include "ExpandMath.h"
 #include "KernelPointers.h"
 
@@ -18,6 +19,7 @@
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
@@ -143,6 +145,52 @@ void keepCalled(LLVM::LLVMFuncOp function) {
   function.walk([](LLVM::CallOp call) { call.setConvergent(true); });
 }
 
+/// A table is an array of constants in the kernel's module, one for equal ones.
+struct TableLowering : ConvertOpToLLVMPattern<TableOp> {
+  TableLowering(const LLVMTypeConverter &types, TargetKind kind)
+      : ConvertOpToLLVMPattern(types), kind(kind) {}
+
+  LogicalResult
+  matchAndRewrite(TableOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    constexpr unsigned kGlobalSpace = 1;
+    constexpr unsigned kWordBytes = sizeof(int64_t);
+    const unsigned space = kind == TargetKind::Nvidia ? kGlobalSpace : 0;
+    const Location loc = op.getLoc();
+    Operation *module = SymbolTable::getNearestSymbolTable(op);
+    const ArrayRef<int64_t> values = op.getValues();
+    const auto elements = rewriter.getI64TensorAttr(values);
+    LLVM::GlobalOp table;
+    int64_t number = 0;
+    for (auto global : module->getRegion(0).getOps<LLVM::GlobalOp>()) {
+      ++number;
+      if (global.getValueOrNull() == elements)
+        table = global;
+    }
+    const Type word = rewriter.getI64Type();
+    if (!table) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(&module->getRegion(0).front());
+      table = LLVM::GlobalOp::create(
+          rewriter, loc, LLVM::LLVMArrayType::get(word, values.size()),
+          /*isConstant=*/true, LLVM::Linkage::Internal,
+          "decant_table_" + std::to_string(number), elements, kWordBytes,
+          space);
+    }
+    auto pointer = LLVM::LLVMPointerType::get(rewriter.getContext(), space);
+    Value base =
+        LLVM::AddressOfOp::create(rewriter, loc, pointer, table.getSymName());
+    Value at = LLVM::GEPOp::create(rewriter, loc, pointer, word, base,
+                                   ValueRange{adaptor.getIndex()});
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(
+        op, word, at, kWordBytes, /*isVolatile=*/false,
+        /*isNonTemporal=*/false, /*isInvariant=*/true);
+    return success();
+  }
+
+  TargetKind kind;
+};
+
 /// Everything to llvm and nvvm in one conversion. Upstream's passes are not
 /// used: theirs for the GPU sends math ops to libdevice, theirs for the host
 /// has no bare pointers.
@@ -177,6 +225,7 @@ struct ConvertMappedPass : PassWrapper<ConvertMappedPass, OperationPass<>> {
     cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
     populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
     ub::populateUBToLLVMConversionPatterns(types, patterns);
+    patterns.add<TableLowering>(types, kind);
     // A sum may be added up as a tree: in order, each addition would wait for
     // the one before.
     populateVectorToLLVMConversionPatterns(types, patterns,

@@ -10,6 +10,10 @@
 
 #include "decant/Core/Numeric.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 using namespace decant;
 
 namespace {
@@ -66,6 +70,24 @@ std::vector<CodePlane> decant::codePlanes(const SlotLayout &layout) {
   return {{low, 0, 0}, {bits - low, low, codes * low / 8}};
 }
 
+int64_t decant::rowOffset(const SlotLayout &layout, int key) {
+  const auto first = layout.rowBits.begin();
+  return std::accumulate(first, first + key, int64_t(0)) * layout.paddedValue /
+         8;
+}
+
+std::vector<CodePlane> decant::rowPlanes(int bits, int64_t paddedValue) {
+  std::vector<CodePlane> planes;
+  int64_t offset = 0;
+  for (int left = bits; left > 0;) {
+    const int width = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    left -= width;
+    planes.push_back({width, left, offset});
+    offset += paddedValue * width / 8;
+  }
+  return planes;
+}
+
 int decant::tilesPerChunk(const SlotLayout &layout, int bits) {
   const int tiles = layout.paddedKey / kTile;
   int chunk = 1;
@@ -80,9 +102,53 @@ CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
   return {layout.codes.offset + plane.offset + bit / 8, int(bit % 8)};
 }
 
+namespace {
+
+/// A plane's part of one code of a row of its own bits.
+CodePlace placeInRow(const SlotLayout &layout, const CodePlane &plane, int key,
+                     int value) {
+  const int64_t bit = int64_t(value) * plane.bits;
+  return {layout.codes.offset + rowOffset(layout, key) + plane.offset + bit / 8,
+          int(bit % 8)};
+}
+
+double loadFromRow(const SlotLayout &layout, const uint8_t *head, int key,
+                   int value) {
+  const int bits = layout.rowBits[key];
+  int stored = 0;
+  for (const CodePlane &plane : rowPlanes(bits, layout.paddedValue)) {
+    const CodePlace at = placeInRow(layout, plane, key, value);
+    stored |= ((head[at.byte] >> at.shift) & ((1 << plane.bits) - 1))
+              << plane.firstBit;
+  }
+  const int sign = 1 << (bits - 1);
+  return ((stored ^ sign) - sign) * (1 << (kMaxRowBits - bits));
+}
+
+void storeToRow(const SlotLayout &layout, uint8_t *head, int key, int value,
+                double code) {
+  const int bits = layout.rowBits[key];
+  const double largest = (1 << (bits - 1)) - 1;
+  const double rounded =
+      std::isnan(code) ? 0
+                       : std::nearbyint(std::ldexp(code, bits - kMaxRowBits));
+  const int stored = int(std::clamp(rounded, -largest, largest));
+  for (const CodePlane &plane : rowPlanes(bits, layout.paddedValue)) {
+    const CodePlace at = placeInRow(layout, plane, key, value);
+    const int mask = (1 << plane.bits) - 1;
+    uint8_t &byte = head[at.byte];
+    byte = uint8_t((byte & ~(mask << at.shift)) |
+                   ((stored >> plane.firstBit) & mask) << at.shift);
+  }
+}
+
+} // namespace
+
 double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
                         int value) {
   const ElementType type = layout.codes.type;
+  if (!layout.rowBits.empty())
+    return loadFromRow(layout, head, key, value);
   if (isWideFloat(type))
     return loadElement(
         type, head + codePlace(layout, codePlanes(layout)[0], key, value).byte);
@@ -104,6 +170,8 @@ double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
 void decant::storeCode(const SlotLayout &layout, uint8_t *head, int key,
                        int value, double code) {
   const ElementType type = layout.codes.type;
+  if (!layout.rowBits.empty())
+    return storeToRow(layout, head, key, value, code);
   if (isWideFloat(type)) {
     storeElement(type, code,
                  head +

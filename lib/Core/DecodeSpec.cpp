@@ -171,6 +171,10 @@ const char *toString(Rounding rounding) {
 
 int rotationBlock(int dim) { return dim & -dim; }
 
+const char *toString(BitsRule rule) {
+  return rule == BitsRule::Even ? "even" : "lifetime";
+}
+
 const char *toString(HeadMap map) {
   return map == HeadMap::Group ? "group" : "modulo";
 }
@@ -219,6 +223,36 @@ const char *toString(PadPolicy policy) {
     return "non_positive";
   }
   return "invalid";
+}
+
+std::string digitsOf(const std::vector<uint8_t> &rowBits) {
+  std::string digits;
+  for (uint8_t bits : rowBits)
+    digits += char('0' + bits);
+  return digits;
+}
+
+std::optional<std::vector<uint8_t>> rowBitsOf(const std::string &digits) {
+  std::vector<uint8_t> rowBits;
+  for (char digit : digits) {
+    if (digit < '0' + kMinRowBits || digit > '0' + kMaxRowBits)
+      return std::nullopt;
+    rowBits.push_back(uint8_t(digit - '0'));
+  }
+  return rowBits;
+}
+
+std::vector<uint8_t> evenRowBits(double mean, int64_t rows) {
+  const int low = std::clamp(int(mean), kMinRowBits, kMaxRowBits);
+  const double share = std::clamp(mean - low, 0.0, 1.0);
+  std::vector<uint8_t> widths;
+  for (int64_t row = 0; row < rows; ++row) {
+    // One more where the sum of shares passes a whole number.
+    const bool more = int64_t(share * double(row + 1) + 1e-9) >
+                      int64_t(share * double(row) + 1e-9);
+    widths.push_back(uint8_t(std::min(low + more, kMaxRowBits)));
+  }
+  return widths;
 }
 
 //===----------------------------------------------------------------------===//
@@ -419,12 +453,69 @@ void checkRotation(const DecodeSpec &spec, Checker &check) {
   axis(Rotation::Key, "value", spec.heads.valueDim);
 }
 
+void checkRowBits(const DecodeSpec &spec, Checker &check) {
+  const RowBits &bits = spec.state.bits;
+  if (bits.widths.empty()) {
+    if (bits.mean > 0)
+      check.add("state.plan",
+                "missing beside state.bits; allowed: a plan that `decant "
+                "calibrate` made from traces, or state.bits.by even");
+    return;
+  }
+  const std::vector<ScaleSpec> &scales = spec.state.scales;
+  if (spec.state.codes != ElementType::I8)
+    check.add("state.codes",
+              fmt::format("found {}; allowed: int8 where key rows differ in "
+                          "bits, since all use its scales",
+                          toString(spec.state.codes)));
+  if (scales.empty() || scales.back().axis != Axis::Value ||
+      scales.back().fit != ScaleFit::AbsMax || isGrouped(scales.back()))
+    check.add(
+        "state.scale",
+        "found no scale on the value axis at the end; allowed: one there, "
+        "absmax without blocks, where key rows differ in bits, since all "
+        "share it");
+  if (spec.state.rotation == Rotation::Key ||
+      spec.state.rotation == Rotation::Both)
+    check.add("state.rotate",
+              fmt::format("found {}; allowed: none or value where key rows "
+                          "differ in bits",
+                          toString(spec.state.rotation)));
+  if (spec.state.rounding == Rounding::Stochastic)
+    check.add("state.round", "found stochastic; allowed: nearest where key rows "
+                             "differ in bits");
+  if (spec.heads.keyDim % 8 != 0)
+    check.add("heads.key_dim",
+              fmt::format("found {}; allowed: a multiple of 8 where key rows "
+                          "differ in bits",
+                          spec.heads.keyDim));
+  const int64_t rows = int64_t(spec.heads.value) * spec.heads.keyDim;
+  if (int64_t(bits.widths.size()) != rows)
+    check.add("state.plan",
+              fmt::format("found bits of {} key rows; allowed: {}, since there "
+                          "are {} value heads of key dim {}",
+                          bits.widths.size(), rows, spec.heads.value,
+                          spec.heads.keyDim));
+  double sum = 0;
+  for (uint8_t width : bits.widths) {
+    check.range("state.plan", width, kMinRowBits, kMaxRowBits);
+    sum += width;
+  }
+  const double mean = sum / double(bits.widths.size());
+  if (bits.mean > 0 && mean > bits.mean + 1e-9)
+    check.add("state.plan",
+              fmt::format("found {:.4g} bits per code in the mean; allowed: up "
+                          "to the {:.4g} of state.bits.mean",
+                          mean, bits.mean));
+}
+
 void checkCompensators(const WindowSpec &window, Checker &check) {
   const ElementType type = window.compensatorType;
   if (type != ElementType::F16 && type != ElementType::BF16 &&
-      type != ElementType::I8)
+      type != ElementType::I8 && type != ElementType::E4M3)
     check.add("window.compensator_type",
-              fmt::format("found {}; allowed: f16, bf16, or int8 with a scale",
+              fmt::format("found {}; allowed: f16, bf16, or int8 or e4m3 with "
+                          "a scale",
                           toString(type)));
   check.range("window.compensator_rounds", window.compensatorRounds, 1,
               kMaxCompensatorRounds);
@@ -441,6 +532,7 @@ std::vector<SpecIssue> check(const DecodeSpec &spec) {
   checkInputs(spec.inputs, check);
   checkState(spec.state, check);
   checkRotation(spec, check);
+  checkRowBits(spec, check);
   check.range("window.length", spec.window.length, 1, kMaxWindow);
   check.range("window.compensators", spec.window.compensators, 0,
               kMaxCompensators);
@@ -523,6 +615,8 @@ std::string canonicalText(const DecodeSpec &spec) {
                       scale.block ? fmt::format(" block {}", scale.block)
                                   : std::string()));
   }
+  const std::vector<uint8_t> &widths = spec.state.bits.widths;
+  field("state.bits", widths.empty() ? "" : digitsOf(widths));
   field("window.length", spec.window.length);
   field("window.compensators", spec.window.compensators);
   field("window.records", toString(spec.window.records));

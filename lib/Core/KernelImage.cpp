@@ -126,6 +126,7 @@ json layoutToJson(const SlotLayout &layout) {
           {"scales", std::move(scales)},
           {"rotation", toString(layout.rotation)},
           {"rounding", toString(layout.rounding)},
+          {"row_bits", digitsOf(layout.rowBits)},
           {"regions", std::move(regions)},
           {"head_bytes", layout.headBytes},
           {"slot_bytes", layout.slotBytes}};
@@ -189,9 +190,18 @@ SlotLayout layoutFromJson(FieldReader in) {
   layout.rounding =
       in.named("rounding", {Rounding::Nearest, Rounding::Stochastic});
   layout.headBytes = in.integer("head_bytes", 1, kMaxBytes);
-  layout.slotBytes = in.integer(
-      "slot_bytes", kSlotHeaderBytes + layout.valueHeads * layout.headBytes,
-      std::numeric_limits<int64_t>::max());
+  const std::string digits = in.text("row_bits");
+  const auto rowBits = rowBitsOf(digits);
+  const size_t rows = size_t(layout.valueHeads) * layout.keyDim;
+  if (rowBits && (digits.empty() || digits.size() == rows)) {
+    layout.rowBits = *rowBits;
+  } else {
+    json found = digits;
+    in.refuse("row_bits",
+              fmt::format("nothing, or {} digits from {} to {}", rows,
+                          kMinRowBits, kMaxRowBits),
+              &found);
+  }
   FieldReader regions = in.child("regions");
   for (const NamedRegion &entry : kRegions) {
     FieldReader field = regions.child(entry.name);
@@ -201,14 +211,23 @@ SlotLayout layoutFromJson(FieldReader in) {
     region.width = field.integer("width", 0, kMaxExtent);
     region.offset = field.integer("offset", 0, layout.headBytes);
     // A region beyond its head would make tools read the next one's bytes.
-    if (region.offset + region.bytes() > layout.headBytes) {
-      json end = region.offset + region.bytes();
+    const bool ownRows =
+        entry.member == &SlotLayout::codes && !layout.rowBits.empty();
+    const int64_t length = ownRows ? 0 : region.bytes();
+    if (region.offset + length > layout.headBytes) {
+      json end = region.offset + length;
       field.refuse("",
                    fmt::format("a region that ends within the head's {} bytes",
                                layout.headBytes),
                    &end);
     }
   }
+  layout.slotBytes =
+      in.integer("slot_bytes",
+                 layout.rowBits.empty()
+                     ? kSlotHeaderBytes + layout.valueHeads * layout.headBytes
+                     : layout.headOffset(layout.valueHeads),
+                 std::numeric_limits<int64_t>::max());
   return layout;
 }
 

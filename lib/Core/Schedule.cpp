@@ -52,6 +52,8 @@ constexpr int kMaxKeyLanes = 16;
 constexpr int kMinKeyLanes = 8; // padded dims are multiples of it
 
 int narrowestPlane(const SlotLayout &layout) {
+  if (!layout.rowBits.empty())
+    return 1;
   int bits = elementBits(layout.codes.type);
   for (const CodePlane &plane : codePlanes(layout))
     bits = std::min(bits, plane.bits);
@@ -170,6 +172,8 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
 std::string whyNoTiles(const SlotLayout &layout) {
   if (layout.codeOrder != CodeOrder::Fragments)
     return "strategy mma needs codes in the order of fragments";
+  if (!layout.rowBits.empty())
+    return "strategy mma has no fragments of rows that differ in bits";
   const ElementType codes = layout.codes.type;
   const bool oneWord = codes == ElementType::F16 ||
                        codes == ElementType::BF16 || codes == ElementType::I8 ||

@@ -8,7 +8,9 @@
 
 #include "decant/Core/SlotLayout.h"
 
+#include <algorithm>
 #include <cassert>
+#include <numeric>
 
 using namespace decant;
 
@@ -120,33 +122,93 @@ int64_t SlotLayout::scaleBytes() const {
          groupScale.bytes() + groupOffset.bytes();
 }
 
+/// Bytes of all heads' codes, scales, compensators and carried vectors.
+static int64_t stateBytes(const SlotLayout &layout) {
+  int64_t codes = 0;
+  for (int head = 0; head < layout.valueHeads; ++head)
+    codes += layout.codeBytes(head);
+  return codes + layout.valueHeads *
+                     (layout.scaleBytes() + layout.compKeys.bytes() +
+                      layout.compValues.bytes() + layout.compScale.bytes() +
+                      layout.carried.bytes() / layout.places());
+}
+
 int64_t SlotLayout::stateBytesPerHead() const {
-  return codes.bytes() + scaleBytes() + compKeys.bytes() + compValues.bytes() +
-         compScale.bytes() + carried.bytes() / places();
+  return (stateBytes(*this) + valueHeads - 1) / valueHeads;
 }
 
 double SlotLayout::bitsPerElement() const {
-  return 8.0 * double(stateBytesPerHead()) / (double(keyDim) * valueDim);
+  return 8.0 * double(stateBytes(*this)) /
+         (double(valueHeads) * keyDim * valueDim);
+}
+
+int64_t SlotLayout::codeBytes(int head) const {
+  if (rowBits.empty())
+    return codes.bytes();
+  const auto first = rowBits.begin() + int64_t(head) * keyDim;
+  return std::accumulate(first, first + keyDim, int64_t(0)) * paddedValue / 8;
+}
+
+int64_t SlotLayout::headOffset(int head) const {
+  if (rowBits.empty())
+    return kSlotHeaderBytes + head * headBytes;
+  int64_t offset = kSlotHeaderBytes;
+  for (int before = 0; before < head; ++before)
+    offset += alignTo(codes.offset + codeBytes(before), kLineBytes);
+  return offset;
+}
+
+SlotLayout SlotLayout::ofHead(int head) const {
+  SlotLayout result = *this;
+  result.valueHeads = 1;
+  if (!rowBits.empty()) {
+    const auto first = rowBits.begin() + int64_t(head) * keyDim;
+    result.rowBits.assign(first, first + keyDim);
+    result.headBytes = alignTo(codes.offset + codeBytes(head), kLineBytes);
+  }
+  result.slotBytes = kSlotHeaderBytes + result.headBytes;
+  return result;
+}
+
+int SlotLayout::reachOfRow(int key) const {
+  return rowBits.empty()
+             ? maxCode(codes.type)
+             : (1 << (kMaxRowBits - 1)) - (1 << (kMaxRowBits - rowBits[key]));
 }
 
 std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
-  return {{"codes", codes},
-          {"key_scale", keyScale},
-          {"value_scale", valueScale},
-          {"head_scale", headScale},
-          {"group_scale", groupScale},
-          {"group_offset", groupOffset},
-          {"comp_keys", compKeys},
-          {"comp_values", compValues},
-          {"comp_scale", compScale},
-          {"cursor", cursor},
-          {"carried", carried},
-          {"total_key_decay", totalKeyDecay},
-          {"total_value_decay", totalValueDecay},
-          {"record_key_decay", recordKeyDecay},
-          {"record_value_decay", recordValueDecay},
-          {"record_keys", recordKeys},
-          {"record_values", recordValues}};
+  std::vector<std::pair<std::string, Region>> all = {
+      {"codes", codes},
+      {"key_scale", keyScale},
+      {"value_scale", valueScale},
+      {"head_scale", headScale},
+      {"group_scale", groupScale},
+      {"group_offset", groupOffset},
+      {"comp_keys", compKeys},
+      {"comp_values", compValues},
+      {"comp_scale", compScale},
+      {"cursor", cursor},
+      {"carried", carried},
+      {"total_key_decay", totalKeyDecay},
+      {"total_value_decay", totalValueDecay},
+      {"record_key_decay", recordKeyDecay},
+      {"record_value_decay", recordValueDecay},
+      {"record_keys", recordKeys},
+      {"record_values", recordValues}};
+  if (!rowBits.empty()) // codes lie behind the rest
+    std::rotate(all.begin(), all.begin() + 1, all.end());
+  return all;
+}
+
+/// `bytes` are those of a head whose codes all have the bits of their type.
+static void sizeHeads(SlotLayout &layout, int64_t bytes) {
+  if (layout.rowBits.empty())
+    layout.headBytes = alignTo(bytes, kLineBytes);
+  else
+    for (int head = 0; head < layout.valueHeads; ++head)
+      layout.headBytes =
+          std::max(layout.headBytes, layout.ofHead(head).headBytes);
+  layout.slotBytes = layout.headOffset(layout.valueHeads);
 }
 
 SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
@@ -173,8 +235,10 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
 
   RegionAllocator allocator;
   const bool columns = order == CodeOrder::Columns;
-  layout.codes = allocator.take(spec.state.codes, columns ? value : key,
-                                columns ? key : value);
+  layout.rowBits = spec.state.bits.widths;
+  if (layout.rowBits.empty())
+    layout.codes = allocator.take(spec.state.codes, columns ? value : key,
+                                  columns ? key : value);
   for (const ScaleSpec &scale : spec.state.scales) {
     if (isGrouped(scale)) {
       const int64_t keys = (key - 1) / layout.groupKeys() + 1;
@@ -192,9 +256,10 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   const ElementType comp = spec.window.compensatorType;
   layout.compKeys = allocator.take(comp, layout.compensators, key);
   layout.compValues = allocator.take(comp, layout.compensators, value);
-  layout.compScale = allocator.take(
-      ElementType::F32, isInteger(comp) && layout.compensators > 0 ? 1 : 0,
-      layout.compensators);
+  layout.compScale =
+      allocator.take(ElementType::F32,
+                     elementBits(comp) == 8 && layout.compensators > 0 ? 1 : 0,
+                     layout.compensators);
   layout.cursor = allocator.take(ElementType::F32, 1, 4);
   // f32 whatever the codes are: a sum over all tokens, and small.
   layout.carried =
@@ -216,7 +281,9 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
     layout.recordKeys = allocator.take(type, tokens * record.writes, key);
     layout.recordValues = allocator.take(type, tokens * record.writes, value);
   }
-  layout.headBytes = alignTo(allocator.bytes(), kLineBytes);
-  layout.slotBytes = kSlotHeaderBytes + layout.headBytes * layout.valueHeads;
+  // Heads differ in length by their codes alone, so these come last.
+  if (!layout.rowBits.empty())
+    layout.codes = allocator.take(spec.state.codes, key, value);
+  sizeHeads(layout, allocator.bytes());
   return layout;
 }

@@ -201,13 +201,14 @@ private:
                         PadKind(spec.inputs.pad)),
         WindowAttr::get(context, spec.window.length, spec.window.compensators,
                         type(spec.window.records), spec.tokensPerStep),
-        FormatAttr::get(context, type(spec.state.codes),
-                        RotationKind(spec.state.rotation),
-                        RoundingKind(spec.state.rounding), scales,
-                        spec.window.compensatorType == ElementType::F16
-                            ? Type()
-                            : type(spec.window.compensatorType),
-                        spec.window.compensatorRounds),
+        FormatAttr::get(
+            context, type(spec.state.codes), RotationKind(spec.state.rotation),
+            RoundingKind(spec.state.rounding), scales,
+            spec.window.compensatorType == ElementType::F16
+                ? Type()
+                : type(spec.window.compensatorType),
+            spec.window.compensatorRounds,
+            rowBitsAttr(context, spec.state.bits.widths, spec.heads.value)),
         TargetAttr::get(context, target.name),
         builder.getStrArrayAttr(references), rolesAttr(context, sources));
     body = builder.createBlock(&decode.getBody(), {}, types,

@@ -142,8 +142,7 @@ void encodeCompensators(const SlotLayout &layout, std::vector<double> &state,
       const double scale =
           storeScaled(head, layout.compKeys, r, keys, keyDim) *
           storeScaled(head, layout.compValues, r, values, valueDim);
-      storeTo(head, layout.compScale, 0, r,
-              saturate(ElementType::F32, scale));
+      storeTo(head, layout.compScale, 0, r, saturate(ElementType::F32, scale));
     }
     std::vector<double> key = compensatorKey(layout, head, r);
     for (double &element : key)

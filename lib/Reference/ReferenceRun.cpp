@@ -8,6 +8,7 @@
 #include "decant/Reference/ReferenceRun.h"
 
 #include "decant/Reference/Codec.h"
+#include "decant/Reference/TraceTokens.h"
 
 #include <fmt/format.h>
 
@@ -20,47 +21,6 @@ using namespace decant;
 
 namespace {
 
-/// Where a program input's elements are in the trace.
-struct Source {
-  const TraceTensor *tensor = nullptr;
-  int heads = 1;
-  int width = 1;
-  bool perToken = true; // what belongs to the layer is the same for all tokens
-  bool perKeyHead = false;
-};
-
-Expected<Source> findSource(const RuleProgram &program, const RuleInput &input,
-                            const TraceView &trace, const HeadShape &heads) {
-  const int width = input.kind == RuleInput::Scalar      ? 1
-                    : input.kind == RuleInput::KeyVector ? program.keyDim()
-                                                         : program.valueDim();
-  Source source;
-  source.width = width;
-  if (const TraceInput *found =
-          trace.find(input.name == "decay" ? "g" : input.name)) {
-    source.tensor = found->tensor;
-    source.heads = found->heads;
-    source.perToken = input.source != RuleInput::Layer;
-    source.perKeyHead = hasKeyHeads(input.name);
-  } else if (isGateParameter(input.name)) {
-    source.tensor = input.name == "A_log" ? trace.aLog : trace.dtBias;
-    source.heads = heads.value;
-    source.perToken = false;
-  }
-  if (!source.tensor)
-    return Status::internal(fmt::format(
-        "the rule's program takes an input '{}' that the trace is not bound to",
-        input.name));
-  const int64_t perRow = int64_t(source.heads) * width;
-  if (source.tensor->elements() !=
-      perRow * (source.perToken ? trace.tokens : 1))
-    return Status::internal(fmt::format(
-        "the rule's program takes {} elements of input '{}' per head, the "
-        "bound tensor has shape {}",
-        width, input.name, shapeText(source.tensor->shape)));
-  return source;
-}
-
 /// Runs the tokens of one head after the other. `store` is called after every
 /// token with its number, the head and its state.
 template <typename Store>
@@ -70,15 +30,7 @@ Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
   if (tokens > trace.tokens)
     return Status::invalid(fmt::format(
         "{} tokens are asked for; the trace has {}", tokens, trace.tokens));
-  std::vector<Source> sources;
-  std::vector<std::vector<double>> inputs;
-  for (const RuleInput &input : program.inputs()) {
-    DECANT_ASSIGN(const Source source,
-                  findSource(program, input, trace, heads));
-    sources.push_back(source);
-    inputs.emplace_back(source.width);
-  }
-
+  DECANT_ASSIGN(TraceTokens inputs, TraceTokens::bind(program, trace, heads));
   const size_t stateSize = size_t(program.keyDim()) * program.valueDim();
   ReferenceRun result;
   result.outputs.resize(size_t(tokens) * heads.value * program.valueDim());
@@ -87,16 +39,8 @@ Expected<ReferenceRun> run(RuleProgram program, const TraceView &trace,
     double *state = &result.states[head * stateSize];
     std::vector<double> carried(program.carriedSize());
     for (int64_t token = 0; token < tokens; ++token) {
-      for (size_t i = 0; i < sources.size(); ++i) {
-        const Source &source = sources[i];
-        const int row = source.perKeyHead ? keyHeadOf(heads, head) : head;
-        const int64_t first =
-            ((source.perToken ? token : 0) * source.heads + row) * source.width;
-        for (int element = 0; element < source.width; ++element)
-          inputs[i][element] = source.tensor->element(first + element);
-      }
       program.step(
-          inputs, state,
+          inputs.at(head, token), state,
           &result.outputs[(token * heads.value + head) * program.valueDim()],
           carried.data());
       store(token, head, state);
@@ -140,11 +84,13 @@ Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
          layout.valueDim == program.valueDim());
   std::vector<uint8_t> head(layout.headBytes);
   return run(
-      program, trace, heads, tokens, [&](int64_t token, int, double *state) {
+      program, trace, heads, tokens,
+      [&](int64_t token, int number, double *state) {
         if (!std::binary_search(folds.begin(), folds.end(), token + 1))
           return;
-        encodeHead(layout, state, head.data());
-        const std::vector<double> stored = decodeHead(layout, head.data());
+        const SlotLayout own = layout.ofHead(number);
+        encodeHead(own, state, head.data());
+        const std::vector<double> stored = decodeHead(own, head.data());
         std::copy(stored.begin(), stored.end(), state);
       });
 }

@@ -158,7 +158,7 @@ private:
                                                        : layout.headScale;
     std::memset(head + region.offset, 0, region.bytes());
     const std::vector<Statistic> lines =
-        gather(region.width, [&](int k, int v) -> size_t {
+        gather(index, region.width, [&](int k, int v) -> size_t {
           return scale.axis == Axis::Key     ? k
                  : scale.axis == Axis::Value ? v
                                              : 0;
@@ -215,7 +215,7 @@ private:
     std::memset(head + region.offset, 0, region.bytes());
     std::memset(head + offsets.offset, 0, offsets.bytes());
     const std::vector<Statistic> groups =
-        gather(region.count * region.width,
+        gather(index, region.count * region.width,
                [&](int k, int v) { return scales.groupOf(k, v); });
     for (size_t group = 0; group < groups.size(); ++group) {
       if (groups[group].count == 0)
@@ -231,13 +231,21 @@ private:
     scales.loadGroups(head);
   }
 
+  /// Rows of few bits must reach as far as others under the last scale, though
+  /// their largest code is a little less.
   template <typename Line>
-  std::vector<Statistic> gather(int64_t count, Line line) const {
+  std::vector<Statistic> gather(size_t index, int64_t count, Line line) const {
+    const bool reach =
+        !layout.rowBits.empty() && index + 1 == layout.scales.size();
     std::vector<Statistic> lines(count);
-    for (int k = 0; k < layout.keyDim; ++k)
+    for (int k = 0; k < layout.keyDim; ++k) {
+      const double shortfall =
+          reach ? double(maxCode(layout.codes.type)) / layout.reachOfRow(k) : 1;
       for (int v = 0; v < layout.valueDim; ++v)
         lines[line(k, v)].add(
+            shortfall *
             scales.over(k, v, dense[size_t(k) * layout.valueDim + v]));
+    }
     return lines;
   }
 

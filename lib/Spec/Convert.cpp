@@ -63,6 +63,12 @@ StateSpec convertState(const Json &json) {
     state.rotation = word<Rotation>(json, "rotate");
   if (json.contains("round"))
     state.rounding = word<Rounding>(json, "round");
+  if (json.contains("bits")) {
+    state.bits.mean = json.at("bits").at("mean").get<double>();
+    state.bits.by = word<BitsRule>(json.at("bits"), "by");
+  } else if (json.contains("plan")) {
+    state.bits.by = BitsRule::Lifetime;
+  }
   return state;
 }
 

@@ -41,6 +41,9 @@ template <> std::vector<Rotation> enumValues() {
 template <> std::vector<Rounding> enumValues() {
   return {Rounding::Nearest, Rounding::Stochastic};
 }
+template <> std::vector<BitsRule> enumValues() {
+  return {BitsRule::Even, BitsRule::Lifetime};
+}
 template <> std::vector<HeadMap> enumValues() {
   return {HeadMap::Group, HeadMap::Modulo};
 }
@@ -255,6 +258,45 @@ Field inputsField() {
       "tensors that a step gets and how they are read");
 }
 
+Field bitsField() {
+  return object(
+      "bits",
+      {number("mean", {NumberKind::Real, kMinRowBits, kMaxRowBits},
+              "bits of a code in the mean over all key rows"),
+       words("by", wordsOf<BitsRule>(),
+             "even deals the two widths around the mean out in turn, lifetime "
+             "takes them from state.plan")},
+      "key rows whose codes have fewer bits than those of int8, whose scales "
+      "they share");
+}
+
+/// Files have the same fields.
+Field planField() {
+  Field rows = integer("", kMinRowBits, kMaxRowBits,
+                       "a digit per key row, or one width for all");
+  rows.text = TextRule::Line;
+  Field bits =
+      text("bits", TextRule::None,
+           "one entry per value head: the bits of its key rows, a digit each, "
+           "or one width for all of them");
+  bits.element = {std::move(rows)};
+  bits.maxElements = kMaxHeads;
+  Field plan = object(
+      "plan",
+      {integer("decant_plan", 1, 1, "version of the plan format"),
+       optional(text("description", TextRule::Any, "not read")),
+       integer("heads", 1, kMaxHeads, "value heads, as in the spec"),
+       integer("key_dim", kMinDim, kMaxDim,
+               "key rows of a head, as in the spec"),
+       std::move(bits)},
+      "the bits of each key row: a file that decant calibrate made, relative "
+      "to "
+      "the spec file, or what stands in one; not read where state.bits.by is "
+      "even");
+  plan.text = TextRule::Line;
+  return plan;
+}
+
 Field stateField() {
   Field scales =
       text("scale", TextRule::None,
@@ -297,7 +339,9 @@ Field stateField() {
                                "to the nearest code, or by chance to one of "
                                "the two around an element, right on average"),
                          "nearest"),
-                "codes", wordsWhere(isScaledCode))},
+                "codes", wordsWhere(isScaledCode)),
+       onlyWhen(optional(bitsField()), "codes", {"int8"}),
+       onlyWhen(optional(planField()), "codes", {"int8"})},
       "how the state is stored");
 }
 
@@ -310,9 +354,9 @@ Field windowField() {
        optional(integer("compensators", 0, kMaxCompensators,
                         "rank-1 terms that are fitted before encoding"),
                 0),
-       optional(words("compensator_type", {"f16", "bf16", "int8"},
-                      "how their vectors are stored; int8 has one f32 scale "
-                      "per term"),
+       optional(words("compensator_type", {"f16", "bf16", "int8", "e4m3"},
+                      "how their vectors are stored; int8 and e4m3 have one "
+                      "f32 scale per term"),
                 "f16"),
        optional(integer("compensator_rounds", 1, kMaxCompensatorRounds,
                         "rounds of subspace iteration in their fit"),

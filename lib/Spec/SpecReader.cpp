@@ -19,6 +19,7 @@
 #include "Fields.h"
 #include "Files.h"
 #include "Layers.h"
+#include "Plan.h"
 #include "Suggest.h"
 #include "Validate.h"
 
@@ -139,6 +140,42 @@ Expected<RuleRef> loadRule(const Json &json, const Layers &layers) {
   return rule;
 }
 
+/// The bits of the key rows, where they differ: a plan's, or dealt out. False
+/// for a plan that does not fit.
+bool loadRowBits(const Json &state, const Layers &layers, DecodeSpec &spec,
+                 Report &report) {
+  RowBits &bits = spec.state.bits;
+  if (bits.by == BitsRule::Even) {
+    if (bits.mean > 0)
+      bits.widths =
+          evenRowBits(bits.mean, int64_t(spec.heads.value) * spec.heads.keyDim);
+    return true;
+  }
+  if (!state.contains("plan"))
+    return true;
+  const Json &plan = state.at("plan");
+  Origin origin = layers.originOf("state.plan");
+  std::string within = "state.plan.";
+  Json file;
+  if (plan.is_string()) {
+    const auto path =
+        std::filesystem::path(origin.directory) / plan.get<std::string>();
+    Expected<Json> read = readPlanFile(path.string());
+    if (!read.ok()) {
+      report.add(origin, "state.plan", read.status().message());
+      return false;
+    }
+    file = read.take();
+    origin.label = printable(path.string());
+    within = "";
+  }
+  std::vector<SpecIssue> issues;
+  bits.widths = planWidths(plan.is_string() ? file : plan, spec.heads, issues);
+  for (const SpecIssue &issue : issues)
+    report.add(origin, within + issue.path, issue.message);
+  return issues.empty();
+}
+
 /// The method that `document` or an override asks for, as the lowest layer.
 Status addMethod(const Json &document, const Origin &origin,
                  const std::vector<Override> &overrides, Layers &layers) {
@@ -222,6 +259,8 @@ Expected<DecodeSpec> read(const Document &source,
     spec.rule = rule.take();
   else
     report.add(layers.originOf("rule.file"), "rule", rule.status().message());
+  if (!loadRowBits(document.at("state"), layers, spec, report))
+    return report.status();
   for (const SpecIssue &issue : check(spec))
     if (rule.ok() || issue.path != "rule")
       report.add(layers.originOf(issue.path), issue.path, issue.message);

@@ -9,6 +9,7 @@
 // In: a sound DecodeSpec. Out: a spec file that needs no other file.
 //
 //===----------------------------------------------------------------------===//
+#include "decant/Spec/Plan.h"
 #include "decant/Spec/SpecReader.h"
 
 #include <nlohmann/json.hpp>
@@ -47,7 +48,7 @@ static Ordered inputsToJson(const DecodeSpec &spec) {
   return json;
 }
 
-static Ordered stateToJson(const StateSpec &state) {
+static Ordered stateToJson(const StateSpec &state, const HeadShape &heads) {
   Ordered json;
   json["codes"] = toString(state.codes);
   for (const ScaleSpec &scale : state.scales) {
@@ -62,6 +63,13 @@ static Ordered stateToJson(const StateSpec &state) {
     json["rotate"] = toString(state.rotation);
   if (state.rounding != Rounding::Nearest)
     json["round"] = toString(state.rounding);
+  const RowBits &bits = state.bits;
+  if (bits.mean > 0)
+    json["bits"] = Ordered{{"mean", bits.mean}, {"by", toString(bits.by)}};
+  if (bits.by == BitsRule::Lifetime && !bits.widths.empty()) {
+    json["plan"] = Ordered::parse(planToJson(heads, bits.widths, ""));
+    json["plan"].erase("description");
+  }
   return json;
 }
 
@@ -77,7 +85,7 @@ std::string specToJson(const DecodeSpec &spec) {
                           {"value_dim", spec.heads.valueDim},
                           {"map", toString(spec.heads.map)}};
   json["inputs"] = inputsToJson(spec);
-  json["state"] = stateToJson(spec.state);
+  json["state"] = stateToJson(spec.state, spec.heads);
   json["window"] =
       Ordered{{"length", spec.window.length},
               {"compensators", spec.window.compensators},

@@ -58,6 +58,7 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
   if (Type type = kernel.getFormat()->getCompensators())
     spec.window.compensatorType = toElementType(type);
   spec.window.compensatorRounds = kernel.getFormat()->getRounds();
+  spec.state.bits.widths = rowBitsOf(kernel.getFormat()->getRows());
   spec.window.records = toElementType(window.getRecords());
   spec.tokensPerStep = window.getTokens();
   return makeSlotLayout(
@@ -388,8 +389,17 @@ private:
     Value number = arith::IndexCastOp::create(
         builder, loc, builder.getIndexType(), slotNumber);
     header = mul(number, args["state_stride"]);
-    Value offset = add(add(header, constant(kSlotHeaderBytes)),
-                       mul(head, constant(layout.headBytes)));
+    Value offset;
+    if (layout.rowBits.empty()) {
+      offset = add(add(header, constant(kSlotHeaderBytes)),
+                   mul(head, constant(layout.headBytes)));
+    } else {
+      SmallVector<int64_t> offsets;
+      for (int each = 0; each < layout.valueHeads; ++each)
+        offsets.push_back(layout.headOffset(each));
+      offset = add(header, TableOp::create(builder, loc, builder.getIndexType(),
+                                           offsets, head));
+    }
     return SlotOp::create(builder, loc, args["state"], offset);
   }
 

@@ -9,8 +9,8 @@
 // TileKernel: a block's work becomes the work of one of its lanes.
 // In:  kernels with #decant.layout and #decant.schedule.
 // Out: kernels of scf, vector, arith, math and memref ops, with `lanes`; of the
-//      decant dialect only kernel, block, slice, lane, lane_reduce, barrier,
-//      scratch and return are left.
+//      decant dialect only kernel, block, table, slice, lane, lane_reduce,
+//      barrier, scratch and return are left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +96,9 @@ private:
 
   LogicalResult tileOp(Operation *op) {
     if (auto block = dyn_cast<BlockOp>(op)) {
-      cast<BlockOp>(b.clone(*op, mapping)).setSplit(schedule.split);
+      auto copy = cast<BlockOp>(b.clone(*op, mapping));
+      copy.setSplit(schedule.split);
+      tile->head = copy.getHead();
     } else if (auto slot = dyn_cast<SlotOp>(op)) {
       tileSlot(slot);
     } else if (auto load = dyn_cast<LoadOp>(op)) {

@@ -69,6 +69,7 @@ const Lifetime kOps[] = {
     {"decant.kernel",       Stage::Windowed,  Stage::Mapped,    kMap},
     {"decant.return",       Stage::Windowed,  Stage::Mapped,    kMap},
     {"decant.block",        Stage::Formatted, Stage::Mapped,    kMap},
+    {"decant.table",        Stage::Formatted, Stage::LLVM,      "decant-lower-to-nvvm or decant-lower-to-host"},
     {"decant.call",         Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.slice",        Stage::Tiled,     Stage::Mapped,    kMap},
     {"decant.lane",         Stage::Tiled,     Stage::Mapped,    kMap},

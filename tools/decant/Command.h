@@ -50,6 +50,7 @@ Command addRun(CLI::App &root);
 Command addEval(CLI::App &root);
 Command addInspect(CLI::App &root);
 Command addBench(CLI::App &root);
+Command addCalibrate(CLI::App &root);
 Command addEnv(CLI::App &root);
 Command addPresets(CLI::App &root);
 

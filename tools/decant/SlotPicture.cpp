@@ -65,6 +65,7 @@ std::string titleOf(const std::string &name, const SlotLayout &layout) {
              : name;
 }
 
+<<<<<<< HEAD
 /// What the bits of a code mean, from the highest.
 std::string bitsOf(ElementType type) {
   const int top = elementBits(type) - 1;
@@ -100,6 +101,24 @@ std::string drawCodes(const SlotLayout &layout) {
     text += fmt::format("a group has {} x {} elements, keys x values\n",
                         layout.groupKeys(), layout.groupValues());
   return text;
+=======
+/// Codes of rows that differ in bits are as long as those of head 0.
+int64_t bytesOf(const std::string &name, const Region &region,
+                const SlotLayout &layout) {
+  return name == "codes" ? layout.codeBytes(0) : region.bytes();
+}
+
+/// What a head's rows differ in.
+std::string bitsOf(const SlotLayout &layout, int head) {
+  if (layout.rowBits.empty())
+    return "";
+  const std::string digits = digitsOf(layout.ofHead(head).rowBits);
+  std::string text;
+  for (char bits = '2'; bits <= '8'; ++bits)
+    if (const auto rows = std::count(digits.begin(), digits.end(), bits))
+      text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", rows, bits);
+  return text + " bits";
+>>>>>>> f4801fe (Key rows of 2 to 8 bits each, by a plan that decant calibrate makes from traces)
 }
 
 } // namespace
@@ -114,17 +133,30 @@ std::string decant::tool::drawSlot(const SlotLayout &layout) {
       text += row("...", "", "", "", "");
       continue;
     }
-    text += row(kSlotHeaderBytes + head * layout.headBytes, layout.headBytes,
-                fmt::format("head {}", head), "",
-                bar(layout.headBytes, layout.slotBytes));
+    const int64_t bytes = layout.ofHead(head).headBytes;
+    text += row(layout.headOffset(head), bytes, fmt::format("head {}", head),
+                bitsOf(layout, head), bar(bytes, layout.slotBytes));
   }
-  text += fmt::format("\nhead, {} bytes\n", layout.headBytes);
+  const int64_t length = layout.ofHead(0).headBytes;
+  text += fmt::format("\nhead{}, {} bytes\n",
+                      layout.rowBits.empty() ? "" : " 0", length);
   text += row("offset", "bytes", "", "", "");
+<<<<<<< HEAD
   for (const auto &[name, region] : layout.regions())
     if (!region.empty())
       text += row(region.offset, region.bytes(), titleOf(name, layout),
                   shapeOf(region), bar(region.bytes(), layout.headBytes));
   return text + drawCodes(layout);
+=======
+  for (const auto &[name, region] : layout.regions()) {
+    if (region.empty())
+      continue;
+    const int64_t bytes = bytesOf(name, region, layout);
+    text += row(region.offset, bytes, titleOf(name, layout), shapeOf(region),
+                bar(bytes, length));
+  }
+  return text;
+>>>>>>> f4801fe (Key rows of 2 to 8 bits each, by a plan that decant calibrate makes from traces)
 }
 
 Json decant::tool::slotToJson(const SlotLayout &layout) {
@@ -139,12 +171,14 @@ Json decant::tool::slotToJson(const SlotLayout &layout) {
                {"window", layout.window},
                {"compensators", layout.compensators},
                {"code_order", toString(layout.codeOrder)}};
+  if (!layout.rowBits.empty())
+    json["row_bits"] = digitsOf(layout.rowBits);
   json["regions"] = Json::array();
   for (const auto &[name, region] : layout.regions())
     if (!region.empty())
       json["regions"].push_back({{"name", name},
                                  {"offset", region.offset},
-                                 {"bytes", region.bytes()},
+                                 {"bytes", bytesOf(name, region, layout)},
                                  {"type", toString(region.type)},
                                  {"count", region.count},
                                  {"width", region.width}});

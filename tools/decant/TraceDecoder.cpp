@@ -293,7 +293,7 @@ Expected<std::vector<double>> TraceDecoder::readStates(int64_t tokens,
   std::vector<double> states;
   for (int head = 0; head < layout.valueHeads; ++head) {
     const std::vector<double> state =
-        decodeHead(layout, own + kSlotHeaderBytes + head * layout.headBytes);
+        decodeHead(layout.ofHead(head), own + layout.headOffset(head));
     states.insert(states.end(), state.begin(), state.end());
   }
   return states;

@@ -26,6 +26,13 @@ struct CodePlane {
 /// or are whole bytes has one.
 std::vector<CodePlane> codePlanes(const SlotLayout &layout);
 
+/// A key row of its own bits, in bytes from the start of the codes; `layout` is
+/// that of its head alone, as for everything below.
+int64_t rowOffset(const SlotLayout &layout, int key);
+/// The planes of a row of `bits` bits, highest bits first, in bytes from its
+/// start.
+std::vector<CodePlane> rowPlanes(int bits, int64_t paddedValue);
+
 /// Key tiles that follow one another in a lane's chunk, in fragment order.
 int tilesPerChunk(const SlotLayout &layout, int bits);
 

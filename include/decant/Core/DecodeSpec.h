@@ -17,6 +17,7 @@
 #include "decant/Core/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -156,19 +157,41 @@ bool isGrouped(const ScaleSpec &scale);
 enum class Rounding { Nearest, Stochastic };
 const char *toString(Rounding rounding);
 
+/// Who decides on the bits of a key row: Even deals the two widths around the
+/// mean out in turn, Lifetime takes them from a plan, which `decant calibrate`
+/// makes.
+enum class BitsRule { Even, Lifetime };
+const char *toString(BitsRule rule);
+
+/// Codes of bits that differ by key row, all under the scales of int8 codes: a
+/// row of b bits has every 2^(8 - b)-th of them.
+struct RowBits {
+  double mean = 0; // allowed per code; 0: as many as the widths have
+  BitsRule by = BitsRule::Even;
+  std::vector<uint8_t> widths; // [value heads, key dim]; empty: all of the type
+};
+
+/// Widths as text, a digit per row, and back; nullopt for other characters.
+std::string digitsOf(const std::vector<uint8_t> &widths);
+std::optional<std::vector<uint8_t>> rowBitsOf(const std::string &digits);
+/// Widths for `rows` rows whose mean is `mean` or just below: the two widths
+/// around it, dealt out in turn.
+std::vector<uint8_t> evenRowBits(double mean, int64_t rows);
+
 struct StateSpec {
   ElementType codes = ElementType::F32;
   std::vector<ScaleSpec> scales; // in the order of their fits; not wide floats
   Rotation rotation = Rotation::None;    // likewise
   Rounding rounding = Rounding::Nearest; // of integers and small floats
+  RowBits bits = {};                     // int8 only
 };
 
 struct WindowSpec {
   int length = 1;                         // 1..64 tokens
   int compensators = 0;                   // 0..16 rank-1 terms
   ElementType records = ElementType::F16; // F32, F16 or BF16
-  /// How a compensator's two vectors are stored: F16, BF16, or I8 with one f32
-  /// scale per compensator.
+  /// How a compensator's two vectors are stored: F16, BF16, or I8 or E4M3 with
+  /// one f32 scale per compensator.
   ElementType compensatorType = ElementType::F16;
   int compensatorRounds = 1; // of subspace iteration in their fit
 };
@@ -191,6 +214,7 @@ constexpr int kMaxHeads = 4096;
 constexpr double kMinReal = 1e-30, kMaxReal = 1e30;
 constexpr int kMaxCompensators = 16;
 constexpr int kMaxCompensatorRounds = 4;
+constexpr int kMinRowBits = 2, kMaxRowBits = 8;
 
 /// A contradiction between fields: `path` is the field's JSON path, `message`
 /// says what was found and what is allowed.

@@ -80,6 +80,19 @@
 //   as code + 2^(bits - 1), unsigned. All-zero bytes are then the lowest code,
 //   under scales of zero: still an empty sequence.
 //
+// Rows of different bits (rows only, in heads of different length): a plan
+// gives each key row b = 2..8 bits, and each row is stored alone, as planes of
+// its codes' bits, the highest bits first:
+//
+//   row   | bits  | 4 bits of each code | the next 4 | 2 | 1
+//           of b  | b >= 4              | b = 8      | b & 2 | b & 1
+//   head  | scales, compensators, cursor, ..., records | codes: row 0 | row 1 |
+//
+//   A plane is row-major as above, V/2, V/4 or V/8 bytes for V padded values,
+//   so a row has b V/8. Row offsets are sums of the plan's bits: constants of
+//   the compiled kernel, as are the heads' offsets. A code of b bits counts as
+//   2^(8 - b) of those of int8.
+//
 // CodeStore.h reads and writes single codes in any order.
 //
 //===----------------------------------------------------------------------===//
@@ -143,6 +156,10 @@ struct SlotLayout {
   /// Of codes and compensators; records and decays are the state's own.
   Rotation rotation = Rotation::None;
   Rounding rounding = Rounding::Nearest;
+  /// Bits of the key rows [valueHeads, keyDim]; empty where all codes have
+  /// those of their type. `codes` is then where they begin, as long as int8
+  /// codes.
+  std::vector<uint8_t> rowBits;
   CodeOrder codeOrder = CodeOrder::Rows;
 
   Region codes;      // [paddedKey, paddedValue], or in columns the other way
@@ -153,9 +170,9 @@ struct SlotLayout {
   /// key rows [paddedKey, blocks], of value columns [blocks, paddedValue]; one
   /// block where rows or columns are not cut.
   Region groupScale, groupOffset;
-  Region compKeys;   // f16, bf16 or i8 [compensators, paddedKey]
+  Region compKeys;   // f16, bf16, i8 or e4m3 [compensators, paddedKey]
   Region compValues; // the same [compensators, paddedValue]
-  Region compScale;  // f32 [1, compensators], of keys times values; only for i8
+  Region compScale;  // f32 [1, compensators], of keys times values; 8 bits only
   Region cursor;     // [1, 4] words: u32 fill, u32 drafts, u64 tokens; as f32
   Region carried;    // f32 [places() * carried vectors, paddedKey]
   Region totalKeyDecay; // f32 [places(), 1 or paddedKey]: product over window
@@ -165,7 +182,7 @@ struct SlotLayout {
   Region recordKeys;       // [window * writes, paddedKey]
   Region recordValues;     // [window * writes, paddedValue]
 
-  int64_t headBytes = 0;
+  int64_t headBytes = 0; // of the longest head, where rows differ in bits
   int64_t slotBytes = 0;
 
   /// Places of a total decay and of carried vectors: place 0 belongs to the
@@ -181,9 +198,21 @@ struct SlotLayout {
   bool rotatesValues() const;
   int64_t scaleBytes() const;
 
-  /// Bytes of codes, scales, compensators and carried vectors of one head.
+  /// Where a head begins, in bytes from the slot's start.
+  int64_t headOffset(int head) const;
+  /// Bytes of a head's codes.
+  int64_t codeBytes(int head) const;
+  /// The layout of one head as if it were the slot's only one; the same bytes
+  /// without row bits.
+  SlotLayout ofHead(int head) const;
+  /// The largest code of a key row of the first head, in units of the codes'
+  /// type: those of few bits end before it does.
+  int reachOfRow(int key) const;
+
+  /// Bytes of codes, scales, compensators and carried vectors of one head; the
+  /// mean over heads, rounded up.
   int64_t stateBytesPerHead() const;
-  /// stateBytesPerHead() * 8 / (keyDim * valueDim).
+  /// Their bits per element of keyDim x valueDim, not rounded.
   double bitsPerElement() const;
   /// Every region with its name, in slot order; empty regions too.
   std::vector<std::pair<std::string, Region>> regions() const;

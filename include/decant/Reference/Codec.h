@@ -21,7 +21,8 @@
 
 namespace decant {
 
-/// The state that `head` (headBytes bytes) stores, row-major [keyDim, valueDim]:
+/// The state that `head` (headBytes bytes) stores, row-major [keyDim,
+/// valueDim]:
 ///
 ///   C0 = (codes * group scale + offset) * other scales
 ///        + sum over r of compScale[r] compKeys[r] compValues[r]^T

@@ -60,6 +60,10 @@ Value lowBits(LaneTile &tile, Value x, int bits) {
 CodeRows::CodeRows(LaneTile &tile, Value pool, Value offset)
     : order(tile.layout.codeOrder), type(tile.layout.codes.type) {
   const Region &codes = tile.layout.codes;
+  if (!tile.layout.rowBits.empty()) {
+    openRows(tile, pool, offset);
+    return;
+  }
   if (isPlain() || order == CodeOrder::Columns) {
     planes.push_back(
         {codePlanes(tile.layout)[0], tile.view(pool, offset, codes)});
@@ -77,10 +81,13 @@ CodeRows::CodeRows(LaneTile &tile, Value pool, Value offset)
 }
 
 bool CodeRows::isPlain() const {
-  return order == CodeOrder::Rows && elementBits(type) % kByte == 0;
+  return order == CodeOrder::Rows && elementBits(type) % kByte == 0 &&
+         !hasRowBits();
 }
 
 Value CodeRows::load(LaneTile &tile, Value row) const {
+  if (hasRowBits())
+    return loadFromRow(tile, row);
   if (isPlain())
     return tile.load(planes[0].view, row, tile.firstValue,
                      tile.schedule.valuesPerLane);
@@ -104,6 +111,8 @@ Value CodeRows::load(LaneTile &tile, Value row) const {
 }
 
 void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
+  if (hasRowBits())
+    return storeToRow(tile, row, codes);
   if (isPlain())
     return tile.store(planes[0].view, row, tile.firstValue, codes);
   if (order == CodeOrder::Columns)
@@ -319,10 +328,16 @@ llvm::MaybeAlign alignOfRow(LaneTile &tile, int64_t bytes, int bits) {
 Value CodeRows::unpack(LaneTile &tile, const Plane &plane, Value row) const {
   const int bits = plane.place.bits;
   const int64_t bytes = int64_t(tile.schedule.valuesPerLane) * bits / kByte;
+  return loadFields(tile, plane.view, firstByte(tile, plane.place, row), bits,
+                    alignOfRow(tile, bytes, bits));
+}
+
+Value CodeRows::loadFields(LaneTile &tile, const View &view, Value byte,
+                           int bits, llvm::MaybeAlign align) const {
+  const int64_t bytes = int64_t(tile.schedule.valuesPerLane) * bits / kByte;
   Value fields = vector::LoadOp::create(
-      tile.b, VectorType::get({bytes}, tile.b.getI8Type()), plane.view.memref,
-      ValueRange{tile.index(0), firstByte(tile, plane.place, row)}, false,
-      alignOfRow(tile, bytes, bits));
+      tile.b, VectorType::get({bytes}, tile.b.getI8Type()), view.memref,
+      ValueRange{tile.index(0), byte}, false, align);
   // Halves of ever smaller fields, low before high.
   for (int width = kByte / 2; width >= bits; width /= 2)
     fields =
@@ -334,15 +349,20 @@ Value CodeRows::unpack(LaneTile &tile, const Plane &plane, Value row) const {
 void CodeRows::pack(LaneTile &tile, const Plane &plane, Value row,
                     Value fields) const {
   const int bits = plane.place.bits;
+  const int64_t bytes = int64_t(tile.schedule.valuesPerLane) * bits / kByte;
+  storeFields(tile, plane.view, firstByte(tile, plane.place, row), bits, fields,
+              alignOfRow(tile, bytes, bits));
+}
+
+void CodeRows::storeFields(LaneTile &tile, const View &view, Value byte,
+                           int bits, Value fields,
+                           llvm::MaybeAlign align) const {
   for (int width = bits; width < kByte; width *= 2) {
     auto pairs = vector::DeinterleaveOp::create(tile.b, fields);
     fields =
         arith::OrIOp::create(tile.b, pairs.getRes1(),
                              by<arith::ShLIOp>(tile, pairs.getRes2(), width));
   }
-  const int64_t bytes = cast<VectorType>(fields.getType()).getDimSize(0);
-  vector::StoreOp::create(
-      tile.b, fields, plane.view.memref,
-      ValueRange{tile.index(0), firstByte(tile, plane.place, row)}, false,
-      alignOfRow(tile, bytes, bits));
+  vector::StoreOp::create(tile.b, fields, view.memref,
+                          ValueRange{tile.index(0), byte}, false, align);
 }

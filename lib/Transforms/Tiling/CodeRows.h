@@ -29,6 +29,13 @@ public:
 
   /// The lane's columns of key row `row`, as f32.
   mlir::Value load(LaneTile &tile, mlir::Value row) const;
+  /// What codes of rows of their own bits are rounded to: units of their last
+  /// bit, up to the largest of those.
+  mlir::Value roundInRow(LaneTile &tile, mlir::Value row,
+                         mlir::Value codes) const;
+  /// What a row of its own bits falls short of by: the largest code of int8 over
+  /// its own.
+  mlir::Value shortfall(LaneTile &tile, mlir::Value row) const;
   /// Stores them; integers have been rounded and clamped, floats saturate. All
   /// lanes store their n-th row together.
   void store(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
@@ -53,6 +60,25 @@ private:
     int64_t stride, count;
   };
 
+  void openRows(LaneTile &tile, mlir::Value pool, mlir::Value offset);
+  bool hasRowBits() const { return !rowWidths.empty(); }
+  mlir::Value widthOfRow(LaneTile &tile, mlir::Value row) const; // i32
+  /// The planes of a row that may have any bits: `has` says whether this one
+  /// has the plane.
+  struct RowPlane {
+    int bits;
+    mlir::Value has, byte; // the lane's first byte; some byte where it has not
+    mlir::Value shift;     // of its field, in the code's byte; i8
+  };
+  llvm::SmallVector<RowPlane, 4> rowPlanes(LaneTile &tile,
+                                           mlir::Value row) const;
+  mlir::Value loadFromRow(LaneTile &tile, mlir::Value row) const;
+  void storeToRow(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
+  mlir::Value loadFields(LaneTile &tile, const View &view, mlir::Value byte,
+                         int bits, llvm::MaybeAlign align) const;
+  void storeFields(LaneTile &tile, const View &view, mlir::Value byte, int bits,
+                   mlir::Value fields, llvm::MaybeAlign align) const;
+
   bool isPlain() const;
   mlir::Value loadAcross(LaneTile &tile, mlir::Value row) const;
   void storeAcross(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
@@ -70,6 +96,9 @@ private:
   CodeOrder order;
   ElementType type;
   llvm::SmallVector<Plane, 2> planes;
+  /// Of all heads, eight rows to an entry: their bits, a byte each, and the sum
+  /// of the bits of the head's rows before them.
+  llvm::SmallVector<int64_t> rowWidths, bitsBefore;
 };
 
 } // namespace decant

@@ -19,6 +19,7 @@
 
 #include "Compensators.h"
 #include "ScaleFit.h"
+#include "decant/Core/Numeric.h"
 
 using namespace mlir;
 using namespace decant;
@@ -170,7 +171,7 @@ private:
         });
       } else {
         for (Value *vector : {&key, &value})
-          *vector = tile.widen(tile.narrow(*vector, tile.layout.compKeys.type));
+          *vector = asStored(tile, tile.layout.compKeys.type, *vector);
       }
       tile.barrier();
       tile.storeAlong(VectorAxis::Key, rows.termKeys, term,
@@ -183,14 +184,15 @@ private:
   /// Replaces a vector by its codes and returns their scale, which maps the
   /// largest element onto the largest code.
   Value toCodes(Value &vector, VectorAxis axis) {
-    const double largest = maxCode(tile.layout.compKeys.type);
+    const ElementType type = tile.layout.compKeys.type;
+    const double largest = maxFinite(type);
     Value top = tile.reduceAcross(
         ReduceKind::Max,
         tile.reduce(ReduceKind::Max, math::AbsFOp::create(tile.b, vector)),
         axis);
     Value scale = tile.mul(top, tile.f32(1 / largest));
-    vector = roundToCode(tile, tile.scale(vector, inverseScale(tile, scale)),
-                         largest);
+    vector =
+        asStored(tile, type, tile.scale(vector, inverseScale(tile, scale)));
     return scale;
   }
 
@@ -278,6 +280,11 @@ void decant::orthonormalise(LaneTile &tile, VectorAxis axis,
               tile.barrier();
               return {};
             });
+}
+
+Value decant::asStored(LaneTile &tile, ElementType type, Value x) {
+  return isInteger(type) ? roundToCode(tile, x, -maxCode(type), maxCode(type))
+                         : tile.widen(tile.narrow(x, type), type);
 }
 
 void decant::fitCompensators(LaneTile &tile, StateRows &rows) {

@@ -20,6 +20,9 @@ void fitCompensators(LaneTile &tile, StateRows &rows);
 /// below this fraction of the mean is dead.
 constexpr double kPivotFloor = 1e-6;
 
+/// What x will be once it is stored as `type`.
+mlir::Value asStored(LaneTile &tile, ElementType type, mlir::Value x);
+
 /// The lane's part of a column of the start Q0.
 mlir::Value startColumn(LaneTile &tile, mlir::Value column);
 

@@ -71,7 +71,8 @@ private:
       return;
     }
     const ReduceKind kind = kindOf(scale.fit);
-    Value columns = columnStatistic(scale.fit);
+    Value columns =
+        columnStatistic(scale.fit, index + 1 == layout.scales.size());
     if (scale.axis == Axis::Value) {
       valueScale = scaleFrom(tile, index, columns, layout.keyDim);
       valueInverse = inverseScale(tile, valueScale);
@@ -125,14 +126,18 @@ private:
     tile.barrier();
   }
 
-  /// The sum or the maximum of every column of the lane.
-  Value columnStatistic(ScaleFit fit) {
+  /// The sum or the maximum of every column of the lane. Rows of few bits must
+  /// reach as far as others under the last scale.
+  Value columnStatistic(ScaleFit fit, bool last) {
     const ReduceKind kind = kindOf(fit);
     auto include = [&](Value row, ArrayRef<Value> state, ValueRange carried) {
       Value sum = carried[0];
       for (auto [n, values] : llvm::enumerate(state)) {
         Value x = magnitude(fit, tile.scale(tile.scale(values, headInverse),
                                             keyInverseAt(row, n)));
+        if (last && !layout.rowBits.empty())
+          x = tile.scale(
+              x, head.codes.shortfall(tile, tile.add(row, tile.index(n))));
         if (kind == ReduceKind::Add)
           sum = tile.add(sum, x);
         else
@@ -239,6 +244,8 @@ private:
                                      ofGroups(tile, *groups->offset, at));
     if (groups)
       values = tile.mul(values, ofGroups(tile, groups->inverse, at));
+    if (!layout.rowBits.empty())
+      return head.codes.roundInRow(tile, at, values);
     const ElementType type = layout.codes.type;
     if (layout.rounding == Rounding::Stochastic)
       return roundStochastic(tile, values, type,
@@ -301,8 +308,8 @@ private:
     Value scale = tile.loadScalar(*rows.termScale, tile.index(0), term);
     tile.onFirstLane(
         [&] { tile.storeScalar(head.compScale, tile.index(0), term, scale); });
-    return roundToCode(tile, tile.scale(key, inverseScale(tile, scale)),
-                       maxCode(layout.compKeys.type));
+    key = tile.scale(key, inverseScale(tile, scale));
+    return asStored(tile, layout.compKeys.type, key);
   }
 
   LaneTile &tile;

@@ -45,6 +45,7 @@ public:
   const SlotLayout &layout;
   const Schedule &schedule;
   mlir::Value keyLane, valueLane;   // index
+  mlir::Value head;                 // the block's, once the block op is there
   mlir::Value slice;                // of the head's columns; null: all
   mlir::Value firstKey, firstValue; // of the lane's rows and columns
 

@@ -180,6 +180,79 @@ TEST(CodeStore, RowsByHand) {
   EXPECT_EQ(head[9], 0x7B);
 }
 
+DecodeSpec specWithRowBits(std::vector<uint8_t> widths, int heads) {
+  DecodeSpec spec;
+  spec.rule.text = "rule";
+  spec.heads.key = spec.heads.value = heads;
+  spec.heads.keyDim = int(widths.size()) / heads;
+  spec.heads.valueDim = 32;
+  spec.state.codes = ElementType::I8;
+  spec.state.scales = {{Axis::Value, ScaleFit::AbsMax, ElementType::F32}};
+  spec.state.bits.widths = std::move(widths);
+  return spec;
+}
+
+// Every code of every width comes back as what it counts among those of int8,
+// whatever is written beside it.
+TEST(CodeStore, RowsOfTheirOwnBitsComeBack) {
+  const std::vector<uint8_t> widths = {8, 7, 6, 5, 4, 3, 2, 8,
+                                       2, 3, 5, 7, 2, 6, 4, 8};
+  const SlotLayout layout =
+      makeSlotLayout(specWithRowBits(widths, 1), RecordShape());
+  std::vector<uint8_t> head(layout.headBytes, 0xA5);
+  auto codeOf = [&](int key, int value) {
+    const int largest = (1 << (widths[key] - 1)) - 1;
+    const int n = key * 31 + value * 17;
+    return double((n % (2 * largest + 1) - largest) << (8 - widths[key]));
+  };
+  for (int key = 0; key < 16; ++key)
+    for (int value = 0; value < 32; ++value)
+      storeCode(layout, head.data(), key, value, codeOf(key, value));
+  for (int key = 0; key < 16; ++key)
+    for (int value = 0; value < 32; ++value)
+      ASSERT_EQ(loadCode(layout, head.data(), key, value), codeOf(key, value))
+          << key << " " << value;
+  for (int64_t i = 0; i < layout.headBytes; ++i)
+    if (i < layout.codes.offset ||
+        i >= layout.codes.offset + layout.codeBytes(0))
+      ASSERT_EQ(head[i], 0xA5) << i;
+}
+
+// A row of 6 bits is 16 bytes of each code's upper 4, then 8 of the lower 2.
+TEST(CodeStore, RowsOfTheirOwnBitsByHand) {
+  const SlotLayout layout = makeSlotLayout(
+      specWithRowBits({2, 6, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, 1),
+      RecordShape());
+  std::vector<uint8_t> head(layout.headBytes, 0);
+  const int64_t row = layout.codes.offset + 32 * 2 / 8;
+  storeCode(layout, head.data(), 1, 1, -19 * 4); // 45 = 0b1011'01
+  EXPECT_EQ(head[row], 0xB0);
+  EXPECT_EQ(head[row + 16], 0b0100);
+  // Rounded to the row's own unit, and no further than it reaches.
+  storeCode(layout, head.data(), 0, 0, 33);
+  EXPECT_EQ(loadCode(layout, head.data(), 0, 0), 64);
+  storeCode(layout, head.data(), 0, 0, -127);
+  EXPECT_EQ(loadCode(layout, head.data(), 0, 0), -64);
+  EXPECT_EQ(layout.reachOfRow(0), 64);
+  EXPECT_EQ(layout.reachOfRow(1), 124);
+}
+
+// Heads are as long as their rows: 16 x 32 codes of 2, and of 8 bits.
+TEST(CodeStore, HeadsDifferInLength) {
+  std::vector<uint8_t> widths(16, 2);
+  widths.resize(32, 8);
+  const SlotLayout layout =
+      makeSlotLayout(specWithRowBits(widths, 2), RecordShape());
+  EXPECT_EQ(layout.codeBytes(0), 128);
+  EXPECT_EQ(layout.codeBytes(1), 512);
+  // 144 bytes of scale and cursor come before the codes.
+  EXPECT_EQ(layout.codes.offset, 256);
+  EXPECT_EQ(layout.headOffset(1) - layout.headOffset(0), 256 + 128);
+  EXPECT_EQ(layout.slotBytes, 128 + 384 + 768);
+  EXPECT_EQ(layout.ofHead(1).rowBits, std::vector<uint8_t>(16, 8));
+  EXPECT_DOUBLE_EQ(layout.bitsPerElement(), 5 + 32.0 * 32 / (16 * 32));
+}
+
 TEST(CodeStore, FragmentsByHand) {
   const SlotLayout layout =
       layoutOf(ElementType::I8, 32, 16, CodeOrder::Fragments);

@@ -82,7 +82,7 @@ TEST(DecodeSpec, SoundSpecsPass) {
   for (ElementType codes :
        {ElementType::F32, ElementType::F16, ElementType::BF16})
     EXPECT_TRUE(check(changed([codes](DecodeSpec &spec) {
-                  spec.state = {codes, {}};
+                  spec.state = {codes, {}, {}};
                 })).empty())
         << toString(codes);
   for (int length = 1; length <= kMaxWindow; ++length)
@@ -144,13 +144,17 @@ TEST(DecodeSpec, EachContradictionIsFoundAlone) {
        [=](auto &s) { s.state.scales[0].type = i8; }},
       {"state.scale.1.fit", "sqrt_mean_abs in the last scale",
        [](auto &s) { s.state.scales[1].fit = ScaleFit::SqrtMeanAbs; }},
+      {"state.plan", "missing beside state.bits",
+       [](auto &s) { s.state.bits.mean = 4; }},
+      {"state.plan", "found bits of 3 key rows",
+       [](auto &s) { s.state.bits.widths = {4, 4, 4}; }},
       {"window.length", "found 0", [](auto &s) { s.window.length = 0; }},
       {"window.length", "found 65", [](auto &s) { s.window.length = 65; }},
       {"window.compensators", "found -1",
        [](auto &s) { s.window.compensators = -1; }},
       {"window.compensators", "0 to 16",
        [](auto &s) { s.window.compensators = 17; }},
-      {"window.compensator_type", "found int4; allowed: f16, bf16, or int8",
+      {"window.compensator_type", "found int4; allowed: f16, bf16, or int8 or e4m3",
        [](auto &s) { s.window.compensatorType = ElementType::I4; }},
       {"window.compensator_type", "found f32",
        [](auto &s) { s.window.compensatorType = ElementType::F32; }},
@@ -229,6 +233,8 @@ TEST(DecodeSpec, CanonicalTextCoversEveryField) {
       [](auto &s) { s.state.scales[0].axis = Axis::Value; },
       [](auto &s) { s.state.scales[0].fit = ScaleFit::AbsMax; },
       [](auto &s) { s.state.scales[0].type = ElementType::F16; },
+      [](auto &s) { s.state.bits.widths = {4, 4}; },
+      [](auto &s) { s.state.bits.widths = {4, 5}; },
       [](auto &s) { s.window.length = 8; },
       [](auto &s) { s.window.compensators = 3; },
       [](auto &s) { s.window.compensatorType = ElementType::I8; },
@@ -240,6 +246,23 @@ TEST(DecodeSpec, CanonicalTextCoversEveryField) {
   for (size_t i = 0; i < changes.size(); ++i)
     EXPECT_TRUE(texts.insert(canonicalText(changed(changes[i]))).second)
         << "change " << i << " does not show";
+}
+
+// The mean is reached and not passed, and rows of both widths are mixed.
+TEST(DecodeSpec, EvenBitsKeepTheMean) {
+  for (double mean : {2.0, 4.0, 4.25, 4.3, 5.5, 7.99, 8.0}) {
+    const std::vector<uint8_t> widths = evenRowBits(mean, 400);
+    double sum = 0, longest = 0, run = 0;
+    for (size_t row = 0; row < widths.size(); ++row) {
+      sum += widths[row];
+      run = row > 0 && widths[row] == widths[row - 1] ? run + 1 : 1;
+      longest = std::max(longest, run);
+    }
+    EXPECT_LE(sum, 400 * mean + 1e-6) << mean;
+    EXPECT_GT(sum, 400 * mean - 1) << mean;
+    if (mean == 4.25)
+      EXPECT_EQ(longest, 3);
+  }
 }
 
 TEST(DecodeSpec, CanonicalTextLeavesLabelsOut) {

@@ -76,7 +76,7 @@ TEST(SlotLayout, VectorDecaysOfBothAxes) {
   DecodeSpec spec = leapQuantInt8();
   spec.heads.valueDim = 64;
   spec.window.compensators = 0;
-  spec.state = {ElementType::BF16, {}};
+  spec.state = {ElementType::BF16, {}, {}};
   const RecordShape record = {2, DecayShape::Vector, DecayShape::Vector};
   SlotLayout layout = makeSlotLayout(spec, record);
   // 128 * 64 * 2 = 16384, then the cursor's 16 bytes; 512 bytes are a long
@@ -212,7 +212,7 @@ TEST(SlotLayout, FragmentsPadKeysTo16) {
 
 TEST(SlotLayout, ColumnsAreTheOtherWayRound) {
   DecodeSpec spec = leapQuantInt8();
-  spec.state = {ElementType::F32, {}};
+  spec.state = {ElementType::F32, {}, {}};
   spec.window = {1, 0, ElementType::F32};
   const RecordShape record = {1, DecayShape::Scalar, DecayShape::None};
   for (int dim : {16, 17, 24, 100, 128, 251}) {
@@ -262,7 +262,7 @@ TEST(SlotLayout, EveryWindowAndRecordShapeIsSound) {
 TEST(SlotLayout, LargestSlotNeedsMoreThan32Bits) {
   DecodeSpec spec = leapQuantInt8();
   spec.heads = {kMaxHeads, kMaxHeads, kMaxDim, kMaxDim, HeadMap::Group};
-  spec.state = {ElementType::F32, {}};
+  spec.state = {ElementType::F32, {}, {}};
   spec.window = {kMaxWindow, 0, ElementType::F32};
   const SlotLayout layout =
       makeSlotLayout(spec, {1, DecayShape::Vector, DecayShape::Vector});

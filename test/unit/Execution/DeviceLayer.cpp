@@ -132,8 +132,9 @@ std::vector<double> DeviceLayer::states() {
   std::vector<double> all;
   for (int head = 0; head < layout().valueHeads; ++head) {
     const std::vector<double> state =
-        decodeHead(layout(), bytes.data() + kSlot * program->info().slotBytes +
-                                 kSlotHeaderBytes + head * layout().headBytes);
+        decodeHead(layout().ofHead(head),
+                   bytes.data() + kSlot * program->info().slotBytes +
+                       layout().headOffset(head));
     all.insert(all.end(), state.begin(), state.end());
   }
   return all;

@@ -329,9 +329,8 @@ std::vector<double> Layer::states() {
   std::vector<double> all;
   for (int32_t number : placement.slots)
     for (int head = 0; head < layout().valueHeads; ++head) {
-      const std::vector<double> state =
-          decodeHead(layout(), slot(number) + kSlotHeaderBytes +
-                                   head * layout().headBytes);
+      const std::vector<double> state = decodeHead(
+          layout().ofHead(head), slot(number) + layout().headOffset(head));
       all.insert(all.end(), state.begin(), state.end());
     }
   return all;

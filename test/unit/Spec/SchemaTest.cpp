@@ -65,7 +65,12 @@ bool beyondASchema(const std::string &message) {
        {"a multiple of heads.key", "in the last scale", "at most one per axis",
         "cannot be read", "found an empty text", "with control characters",
         // A method's fields are unknown to the schema.
-        "state.scale: missing", "found a folder"})
+        "state.scale: missing", "found a folder",
+        "only when state.codes is int8",
+        // What a plan is held against.
+        "where key rows differ in bits", "the spec's heads.",
+        "one per value head", "one per key row", "digits from 2 to 8",
+        "beside state.bits", "bits per code in the mean"})
     if (message.find(reason) != std::string::npos)
       return true;
   return false;

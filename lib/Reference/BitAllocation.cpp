@@ -1,0 +1,66 @@
+//===- BitAllocation.cpp - who gets how many bits -------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "decant/Reference/BitAllocation.h"
+
+#include <cassert>
+#include <queue>
+
+using namespace decant;
+
+namespace {
+
+/// The best way up from `bits`: costs may have dents, so several bits at once
+/// can gain more per bit than one.
+struct Climb {
+  double gainPerBit = 0;
+  size_t row = 0;
+  int bits = 0; // afterwards
+  bool operator<(const Climb &other) const {
+    // Of equal gains the first row's, so that plans do not depend on a library.
+    return gainPerBit != other.gainPerBit ? gainPerBit < other.gainPerBit
+                                          : row > other.row;
+  }
+};
+
+Climb bestClimb(const CostByBits &costs, size_t row, int bits, int64_t most) {
+  Climb best{-1, row, bits};
+  for (int next = bits + 1; next <= kMaxRowBits && next - bits <= most;
+       ++next) {
+    const double gain =
+        (costs[bits - kMinRowBits] - costs[next - kMinRowBits]) / (next - bits);
+    if (gain > best.gainPerBit)
+      best = {gain, row, next};
+  }
+  return best;
+}
+
+} // namespace
+
+std::vector<uint8_t> decant::allocateBits(const std::vector<CostByBits> &costs,
+                                          int64_t budget) {
+  std::vector<uint8_t> widths(costs.size(), kMinRowBits);
+  int64_t left = budget - int64_t(costs.size()) * kMinRowBits;
+  assert(left >= 0 && "every row gets the least width");
+  std::priority_queue<Climb> climbs;
+  for (size_t row = 0; row < costs.size(); ++row)
+    climbs.push(bestClimb(costs[row], row, kMinRowBits, left));
+  while (left > 0 && !climbs.empty()) {
+    const Climb climb = climbs.top();
+    climbs.pop();
+    const int from = widths[climb.row];
+    if (climb.bits == from) // nothing fits, or the row is at the top
+      continue;
+    if (climb.bits - from <= left) {
+      left -= climb.bits - from;
+      widths[climb.row] = uint8_t(climb.bits);
+    }
+    climbs.push(
+        bestClimb(costs[climb.row], climb.row, widths[climb.row], left));
+  }
+  return widths;
+}

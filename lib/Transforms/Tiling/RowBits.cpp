@@ -1,0 +1,213 @@
+//===- RowBits.cpp - codes of rows that differ in bits --------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lanes of one warp have rows of different bits at the same time, so nothing
+// here branches on them: every plane that a row could have is loaded, from some
+// byte of the codes where the row has it not, and such fields become zeros. A
+// code's bits are put at the top of a byte: that is its value among the codes
+// of int8, sign included.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeRows.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace decant;
+
+namespace {
+
+constexpr int kByte = 8;
+constexpr int kRowsPerEntry = 8; // bytes of a word
+constexpr int64_t kOneInEveryByte = 0x0101010101010101;
+
+Value i32(LaneTile &tile, int64_t value) {
+  return arith::ConstantIntOp::create(tile.b, value, 32);
+}
+Value toI32(LaneTile &tile, Value index) {
+  return arith::IndexCastOp::create(tile.b, tile.b.getI32Type(), index);
+}
+Value toIndex(LaneTile &tile, Value word) {
+  return arith::IndexCastOp::create(tile.b, tile.b.getIndexType(), word);
+}
+
+Value splatI8(LaneTile &tile, Value scalar, Value like) {
+  return vector::BroadcastOp::create(tile.b, like.getType(), scalar);
+}
+
+/// Byte `number` of a word of eight.
+Value byteOf(LaneTile &tile, Value word, Value number) {
+  Value shift = tile.mul(number, tile.index(kByte));
+  Value low = arith::ShRUIOp::create(tile.b, word, shift);
+  return arith::AndIOp::create(tile.b, low, tile.index(0xFF));
+}
+
+struct RowPlace {
+  Value entry, inEntry;
+};
+RowPlace placeOf(LaneTile &tile, Value row) {
+  const int64_t entries = tile.layout.keyDim / kRowsPerEntry;
+  Value group = arith::DivUIOp::create(tile.b, row, tile.index(kRowsPerEntry));
+  return {tile.add(tile.mul(tile.head, tile.index(entries)), group),
+          arith::RemUIOp::create(tile.b, row, tile.index(kRowsPerEntry))};
+}
+
+} // namespace
+
+void CodeRows::openRows(LaneTile &tile, Value pool, Value offset) {
+  const SlotLayout &layout = tile.layout;
+  Region bytes = layout.codes;
+  bytes.width *= bytes.count;
+  bytes.count = 1;
+  planes.push_back({CodePlane{}, tile.view(pool, offset, bytes)});
+  for (int head = 0; head < layout.valueHeads; ++head) {
+    const auto first = layout.rowBits.begin() + int64_t(head) * layout.keyDim;
+    int64_t before = 0;
+    for (int row = 0; row < layout.keyDim; row += kRowsPerEntry) {
+      uint64_t widths = 0;
+      bitsBefore.push_back(before);
+      for (int i = 0; i < kRowsPerEntry; ++i) {
+        widths |= uint64_t(first[row + i]) << (kByte * i);
+        before += first[row + i];
+      }
+      rowWidths.push_back(int64_t(widths));
+    }
+  }
+}
+
+Value CodeRows::widthOfRow(LaneTile &tile, Value row) const {
+  const RowPlace place = placeOf(tile, row);
+  Value widths =
+      TableOp::create(tile.b, tile.b.getIndexType(), rowWidths, place.entry);
+  return toI32(tile, byteOf(tile, widths, place.inEntry));
+}
+
+SmallVector<CodeRows::RowPlane, 4> CodeRows::rowPlanes(LaneTile &tile,
+                                                       Value row) const {
+  const RowPlace place = placeOf(tile, row);
+  Value widths =
+      TableOp::create(tile.b, tile.b.getIndexType(), rowWidths, place.entry);
+  Value width = toI32(tile, byteOf(tile, widths, place.inEntry));
+  // Byte i of the product is the sum of bytes 0 .. i, at most 64.
+  Value sums = arith::ShLIOp::create(
+      tile.b, tile.mul(widths, tile.index(kOneInEveryByte)), tile.index(kByte));
+  Value before = tile.add(
+      TableOp::create(tile.b, tile.b.getIndexType(), bitsBefore, place.entry),
+      byteOf(tile, sums, place.inEntry));
+  const int64_t ofBit = tile.layout.paddedValue / kByte;
+  Value rowByte = tile.mul(before, tile.index(ofBit));
+
+  auto isSet = [&](Value bits) -> Value {
+    return arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ne, bits,
+                                 i32(tile, 0));
+  };
+  auto masked = [&](int64_t mask) -> Value {
+    return arith::AndIOp::create(tile.b, width, i32(tile, mask));
+  };
+  // The planes of rowPlanes() in Core, for 2 .. 8 bits.
+  Value has4 = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::uge, width,
+                                     i32(tile, 4));
+  Value has8 = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq, width,
+                                     i32(tile, 8));
+  Value has2 = isSet(masked(2)), has1 = isSet(masked(1));
+
+  auto i8 = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(tile.b, value, 8);
+  };
+  SmallVector<RowPlane, 4> planes;
+  auto add = [&](int bits, Value has, Value firstBit, Value shift) {
+    // `firstBit` bits of every code lie before the plane.
+    Value start =
+        tile.add(rowByte, tile.mul(toIndex(tile, firstBit), tile.index(ofBit)));
+    Value own = arith::DivUIOp::create(
+        tile.b, tile.mul(tile.firstValue, tile.index(bits)), tile.index(kByte));
+    Value byte = tile.add(
+        own, arith::SelectOp::create(tile.b, has, start, tile.index(0)));
+    planes.push_back({bits, has, byte, shift});
+  };
+  Value above2 = masked(4 | 8);
+  add(4, has4, i32(tile, 0), i8(4));
+  add(4, has8, i32(tile, 4), i8(0));
+  add(2, has2, above2, arith::SelectOp::create(tile.b, has4, i8(2), i8(6)));
+  Value lowest = arith::SubIOp::create(tile.b, i32(tile, kByte), width);
+  add(1, has1, masked(4 | 8 | 2),
+      arith::TruncIOp::create(tile.b, tile.b.getI8Type(), lowest));
+  return planes;
+}
+
+static llvm::MaybeAlign alignOf(LaneTile &tile, int bits) {
+  const int64_t chunk = int64_t(tile.schedule.valuesPerLane) * bits / kByte;
+  return llvm::MaybeAlign(std::gcd(
+      std::gcd(chunk, int64_t(tile.layout.paddedValue / kByte)), kSlotAlign));
+}
+
+Value CodeRows::loadFromRow(LaneTile &tile, Value row) const {
+  Value codes;
+  for (const RowPlane &plane : rowPlanes(tile, row)) {
+    Value fields = loadFields(tile, planes[0].view, plane.byte, plane.bits,
+                              alignOf(tile, plane.bits));
+    Value none = arith::ConstantOp::create(
+        tile.b, cast<TypedAttr>(tile.b.getZeroAttr(fields.getType())));
+    fields = arith::ShLIOp::create(tile.b, fields,
+                                   splatI8(tile, plane.shift, fields));
+    fields = arith::SelectOp::create(tile.b, plane.has, fields, none);
+    codes = codes ? arith::OrIOp::create(tile.b, codes, fields) : fields;
+  }
+  return tile.widen(codes);
+}
+
+void CodeRows::storeToRow(LaneTile &tile, Value row, Value codes) const {
+  Value stored = tile.narrow(codes, ElementType::I8);
+  for (const RowPlane &plane : rowPlanes(tile, row)) {
+    const int64_t mask = (1 << plane.bits) - 1;
+    Value fields = arith::ShRUIOp::create(tile.b, stored,
+                                          splatI8(tile, plane.shift, stored));
+    fields = arith::AndIOp::create(
+        tile.b, fields,
+        splatI8(tile, arith::ConstantIntOp::create(tile.b, mask, kByte),
+                fields));
+    tile.ifTrue(plane.has, [&] {
+      storeFields(tile, planes[0].view, plane.byte, plane.bits, fields,
+                  alignOf(tile, plane.bits));
+    });
+  }
+}
+
+/// 2^exponent, of an exponent that f32 has.
+static Value powerOfTwo(LaneTile &tile, Value exponent) {
+  constexpr int kBias = 127, kFraction = 23;
+  Value biased = arith::AddIOp::create(tile.b, exponent, i32(tile, kBias));
+  Value bits = arith::ShLIOp::create(tile.b, biased, i32(tile, kFraction));
+  return arith::BitcastOp::create(tile.b, tile.b.getF32Type(), bits);
+}
+
+Value CodeRows::roundInRow(LaneTile &tile, Value row, Value codes) const {
+  // Adding 1.5 * 2^23 units makes the sum's last bit worth one unit.
+  constexpr double kRoundMagic = 12582912;
+  Value free = arith::SubIOp::create(tile.b, i32(tile, kMaxRowBits),
+                                     widthOfRow(tile, row));
+  Value unit = powerOfTwo(tile, free);
+  auto spread = [&](Value scalar) {
+    return tile.splat(scalar, tile.valueType());
+  };
+  Value largest = arith::SubFOp::create(tile.b, tile.f32(128), unit);
+  Value least = arith::NegFOp::create(tile.b, largest);
+  codes = arith::MinimumFOp::create(tile.b, codes, spread(largest));
+  codes = arith::MaximumFOp::create(tile.b, codes, spread(least));
+  Value magic = spread(tile.mul(unit, tile.f32(kRoundMagic)));
+  return arith::SubFOp::create(tile.b, tile.add(codes, magic), magic);
+}
+
+Value CodeRows::shortfall(LaneTile &tile, Value row) const {
+  Value free = arith::SubIOp::create(tile.b, i32(tile, kMaxRowBits),
+                                     widthOfRow(tile, row));
+  Value largest =
+      arith::SubFOp::create(tile.b, tile.f32(128), powerOfTwo(tile, free));
+  return arith::DivFOp::create(tile.b, tile.f32(127), largest);
+}
