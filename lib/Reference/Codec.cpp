@@ -8,6 +8,7 @@
 #include "decant/Reference/Codec.h"
 
 #include "ScaledCodes.h"
+#include "decant/Core/Numeric.h"
 #include "decant/Reference/Compensator.h"
 
 #include <algorithm>

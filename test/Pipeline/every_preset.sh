@@ -14,7 +14,11 @@ presets=$(decant presets $kind | awk 'NR > 1 && NF { print $1 }')
 test -n "$presets"
 for preset in $presets; do
   spec=$preset
-  test $kind = method && spec="bytelm-gdn --set preset=$preset"
+  if test $kind = method; then
+    spec="bytelm-gdn --set preset=$preset"
+    # In the place of a plan.
+    decant presets method $preset | grep -q '"lifetime"' && spec="$spec --set state.bits.by=even"
+  fi
   for target in "$@"; do
     echo "$spec $target $kernels"
     decant compile $spec --target $target --kernels $kernels --emit ptx -o "$file"
