@@ -28,11 +28,21 @@ VARIANTS = {
 }
 
 
+def arguments_of(preset):
+    """A preset that wants plans gets those of bytelm's layers."""
+    plans = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                         "examples", "bytelm", "plans")
+    names = [f"{preset}-layer{layer}.json" for layer in range(4)]
+    own = [f"--set {shlex.quote(f'{layer}:state.plan={plans}/{name}')}"
+           for layer, name in enumerate(names) if os.path.exists(os.path.join(plans, name))]
+    return " ".join([f"--spec {preset}", *own])
+
+
 def all_methods():
     """{label: arguments}: every method preset of this tree under its name, then the variants."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "presets", "methods")
     presets = sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".json"))
-    return {**{name: f"--spec {name}" for name in presets}, **VARIANTS}
+    return {**{name: arguments_of(name) for name in presets}, **VARIANTS}
 
 
 def read_results(path):

@@ -65,7 +65,6 @@ std::string titleOf(const std::string &name, const SlotLayout &layout) {
              : name;
 }
 
-<<<<<<< HEAD
 /// What the bits of a code mean, from the highest.
 std::string bitsOf(ElementType type) {
   const int top = elementBits(type) - 1;
@@ -82,7 +81,8 @@ std::string bitsOf(ElementType type) {
 /// bit of value 0 of key 0, b0 of value 1.
 std::string drawCodes(const SlotLayout &layout) {
   const ElementType type = layout.codes.type;
-  if (layout.codeOrder != CodeOrder::Rows || isWideFloat(type))
+  if (layout.codeOrder != CodeOrder::Rows || isWideFloat(type) ||
+      !layout.rowBits.empty())
     return "";
   std::string text = fmt::format("\na code, {}\n", bitsOf(type));
   for (const CodePlane &plane : codePlanes(layout)) {
@@ -101,7 +101,8 @@ std::string drawCodes(const SlotLayout &layout) {
     text += fmt::format("a group has {} x {} elements, keys x values\n",
                         layout.groupKeys(), layout.groupValues());
   return text;
-=======
+}
+
 /// Codes of rows that differ in bits are as long as those of head 0.
 int64_t bytesOf(const std::string &name, const Region &region,
                 const SlotLayout &layout) {
@@ -118,7 +119,6 @@ std::string bitsOf(const SlotLayout &layout, int head) {
     if (const auto rows = std::count(digits.begin(), digits.end(), bits))
       text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", rows, bits);
   return text + " bits";
->>>>>>> f4801fe (Key rows of 2 to 8 bits each, by a plan that decant calibrate makes from traces)
 }
 
 } // namespace
@@ -141,13 +141,6 @@ std::string decant::tool::drawSlot(const SlotLayout &layout) {
   text += fmt::format("\nhead{}, {} bytes\n",
                       layout.rowBits.empty() ? "" : " 0", length);
   text += row("offset", "bytes", "", "", "");
-<<<<<<< HEAD
-  for (const auto &[name, region] : layout.regions())
-    if (!region.empty())
-      text += row(region.offset, region.bytes(), titleOf(name, layout),
-                  shapeOf(region), bar(region.bytes(), layout.headBytes));
-  return text + drawCodes(layout);
-=======
   for (const auto &[name, region] : layout.regions()) {
     if (region.empty())
       continue;
@@ -155,8 +148,7 @@ std::string decant::tool::drawSlot(const SlotLayout &layout) {
     text += row(region.offset, bytes, titleOf(name, layout), shapeOf(region),
                 bar(bytes, length));
   }
-  return text;
->>>>>>> f4801fe (Key rows of 2 to 8 bits each, by a plan that decant calibrate makes from traces)
+  return text + drawCodes(layout);
 }
 
 Json decant::tool::slotToJson(const SlotLayout &layout) {

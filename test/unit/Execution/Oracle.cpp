@@ -91,12 +91,9 @@ std::vector<double> test::throughCodec(const SlotLayout &layout,
                                        int64_t tokens) {
   const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
   std::vector<uint8_t> head(layout.headBytes);
-<<<<<<< HEAD
   std::memcpy(head.data() + layout.cursor.offset + sizeof(tokens), &tokens,
               sizeof(tokens));
-=======
   int number = 0;
->>>>>>> f4801fe (Key rows of 2 to 8 bits each, by a plan that decant calibrate makes from traces)
   for (size_t at = 0; at < states.size(); at += size) {
     const SlotLayout own = layout.ofHead(number++ % layout.valueHeads);
     encodeHead(own, &states[at], head.data());
