@@ -294,7 +294,7 @@ Schedule decant::fromAttr(ScheduleAttr attr) {
   schedule.blocksPerSm = attr.getBlocksPerSm();
   schedule.lanes = LaneOrder(attr.getLanes());
   schedule.fetch = CodeFetch(attr.getFetch());
-  schedule.launch = Launch(attr.getLaunch());
+  schedule.launch = LaunchOrder(attr.getLaunch());
   schedule.split = attr.getSplit();
   schedule.keyLanes = attr.getKeyLanes();
   schedule.valueLanes = attr.getValueLanes();

@@ -82,8 +82,8 @@ const char *decant::toString(RowLoop loop) {
   return loop == RowLoop::Unrolled ? "unrolled" : "rolled";
 }
 
-const char *decant::toString(Launch launch) {
-  return launch == Launch::Ordered ? "ordered" : "dependent";
+const char *decant::toString(LaunchOrder launch) {
+  return launch == LaunchOrder::Ordered ? "ordered" : "dependent";
 }
 
 const char *decant::toString(CodeFetch fetch) {
@@ -285,7 +285,7 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
     return refuse(fmt::format("{} threads; {} allows {} per block",
                               schedule.threads(), target.name,
                               target.maxThreads));
-  if (schedule.launch == Launch::Dependent &&
+  if (schedule.launch == LaunchOrder::Dependent &&
       !target.has(Feature::DependentLaunch))
     return refuse(fmt::format("launch is dependent, which {} has not; it is "
                               "ordered",
@@ -548,7 +548,7 @@ std::string decant::toString(const Schedule &schedule) {
       toString(schedule.lanes), schedule.split);
   if (schedule.strategy == Strategy::Mma) // others have one way
     text += fmt::format(", fetch = {}", toString(schedule.fetch));
-  if (schedule.launch != Launch::Ordered)
+  if (schedule.launch != LaunchOrder::Ordered)
     text += fmt::format(", launch = {}", toString(schedule.launch));
   return text;
 }
@@ -660,7 +660,7 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
     DECANT_TRY(reader.choice("fetch", {CodeFetch::Registers, CodeFetch::Shared},
                              schedule.fetch));
   if (reader.has("launch"))
-    DECANT_TRY(reader.choice("launch", {Launch::Ordered, Launch::Dependent},
+    DECANT_TRY(reader.choice("launch", {LaunchOrder::Ordered, LaunchOrder::Dependent},
                              schedule.launch));
   DECANT_TRY(reader.finish());
   return schedule;

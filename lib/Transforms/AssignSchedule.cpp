@@ -130,7 +130,7 @@ struct AssignSchedulePass
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, blocksOfTokens(chosen, layout));
     if (schedule.empty() && !isTransfer && target.has(Feature::DependentLaunch))
-      chosen.launch = Launch::Dependent;
+      chosen.launch = LaunchOrder::Dependent;
     // Left alone, the assembler stops at 168 registers and spills.
     if (schedule.empty() && target.kind != TargetKind::Cpu &&
         chosen.blocksPerSm == 0 &&

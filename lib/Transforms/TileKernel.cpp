@@ -62,7 +62,7 @@ public:
     if (schedule.blocksPerSm > 0 && source.getSymName() != "commit")
       kernel->setAttr("blocks_per_sm",
                       b.getI64IntegerAttr(schedule.blocksPerSm));
-    if (schedule.launch == Launch::Dependent)
+    if (schedule.launch == LaunchOrder::Dependent)
       kernel->setAttr("dependent_launch", b.getUnitAttr());
     Block &from = source.getBody().front();
     Block *to = b.createBlock(&kernel.getBody());

@@ -73,8 +73,8 @@ const char *toString(CodeFetch fetch);
 /// When a step may begin: after the kernel ahead of it on the stream has ended,
 /// or while it ends, to wait for it on the device (programmatic dependent
 /// launch), which hides what a launch takes.
-enum class Launch { Ordered, Dependent };
-const char *toString(Launch launch);
+enum class LaunchOrder { Ordered, Dependent };
+const char *toString(LaunchOrder launch);
 
 struct Schedule {
   Strategy strategy = Strategy::Simt;
@@ -91,7 +91,7 @@ struct Schedule {
   /// Blocks that share a head, by columns.
   int split = 1;
   CodeFetch fetch = CodeFetch::Registers;
-  Launch launch = Launch::Ordered;
+  LaunchOrder launch = LaunchOrder::Ordered;
 
   int threads() const { return keyLanes * valueLanes; }
 };
