@@ -56,8 +56,7 @@ std::vector<Traffic> decant::bench::stepTraffic(const KernelImage &image,
                    step.folds ? heads * bytes : 0};
   };
   std::vector<Traffic> list = {
-      state("codes", codes / heads),
-      state("scales", layout.scaleBytes()),
+      state("codes", codes / heads), state("scales", layout.scaleBytes()),
       state("compensators", layout.compKeys.bytes() +
                                 layout.compValues.bytes() +
                                 layout.compScale.bytes())};

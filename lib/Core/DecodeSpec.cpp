@@ -482,8 +482,9 @@ void checkRowBits(const DecodeSpec &spec, Checker &check) {
                           "differ in bits",
                           toString(spec.state.rotation)));
   if (spec.state.rounding == Rounding::Stochastic)
-    check.add("state.round", "found stochastic; allowed: nearest where key rows "
-                             "differ in bits");
+    check.add("state.round",
+              "found stochastic; allowed: nearest where key rows "
+              "differ in bits");
   if (spec.heads.keyDim % 8 != 0)
     check.add("heads.key_dim",
               fmt::format("found {}; allowed: a multiple of 8 where key rows "

@@ -83,16 +83,15 @@ Expected<ReferenceRun> decant::runReference(const RuleProgram &program,
   assert(layout.keyDim == program.keyDim() &&
          layout.valueDim == program.valueDim());
   std::vector<uint8_t> head(layout.headBytes);
-  return run(
-      program, trace, heads, tokens,
-      [&](int64_t token, int number, double *state) {
-        if (!std::binary_search(folds.begin(), folds.end(), token + 1))
-          return;
-        const SlotLayout own = layout.ofHead(number);
-        encodeHead(own, state, head.data());
-        const std::vector<double> stored = decodeHead(own, head.data());
-        std::copy(stored.begin(), stored.end(), state);
-      });
+  return run(program, trace, heads, tokens,
+             [&](int64_t token, int number, double *state) {
+               if (!std::binary_search(folds.begin(), folds.end(), token + 1))
+                 return;
+               const SlotLayout own = layout.ofHead(number);
+               encodeHead(own, state, head.data());
+               const std::vector<double> stored = decodeHead(own, head.data());
+               std::copy(stored.begin(), stored.end(), state);
+             });
 }
 
 double decant::relativeError(const std::vector<double> &x,

@@ -33,8 +33,8 @@ public:
   /// bit, up to the largest of those.
   mlir::Value roundInRow(LaneTile &tile, mlir::Value row,
                          mlir::Value codes) const;
-  /// What a row of its own bits falls short of by: the largest code of int8 over
-  /// its own.
+  /// What a row of its own bits falls short of by: the largest code of int8
+  /// over its own.
   mlir::Value shortfall(LaneTile &tile, mlir::Value row) const;
   /// Stores them; integers have been rounded and clamped, floats saturate. All
   /// lanes store their n-th row together.
