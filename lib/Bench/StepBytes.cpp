@@ -65,7 +65,8 @@ std::vector<Traffic> decant::bench::stepTraffic(const KernelImage &image,
     const int64_t records = step.fill + (again ? layout.window : 0);
     list.push_back({"records", heads * record * records, heads * record});
     const double totals =
-        layout.totalKeyDecay.bytes() + layout.totalValueDecay.bytes();
+        double(layout.totalKeyDecay.bytes() + layout.totalValueDecay.bytes()) /
+        layout.places();
     list.push_back(
         {"total decays", heads * totals * (again ? 2 : 1), heads * totals});
   }

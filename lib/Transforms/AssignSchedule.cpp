@@ -83,17 +83,11 @@ struct AssignSchedulePass
     return reads != 2 || layout.record.writes != 1 || extra;
   }
 
-  /// A loop over tokens keeps its counts and what was moved out of it. Codes
-  /// that wait in registers take as many again, and so do decays that are
-  /// vectors and the Gram matrix of many compensators, which a fold has.
-  static int blocksOfTokens(const Schedule &schedule,
-                            const SlotLayout &layout) {
-    constexpr int kRegistersOfSm = 65536, kFew = 128, kMany = 160;
-    const bool few = schedule.fetch == CodeFetch::Shared &&
-                     layout.record.keyDecay != DecayShape::Vector &&
-                     layout.compensators <= 4;
-    const int registers = few ? kFew : kMany;
-    return std::max(1, kRegistersOfSm / (schedule.threads() * registers));
+  /// A loop over tokens keeps its counts and what was moved out of it: with
+  /// fewer registers, some rules and formats spill a word or two.
+  static int blocksOfTokens(const Schedule &schedule) {
+    constexpr int kRegistersOfSm = 65536, kRegisters = 160;
+    return std::max(1, kRegistersOfSm / (schedule.threads() * kRegisters));
   }
 
   Status assign(KernelOp kernel) {
@@ -127,8 +121,7 @@ struct AssignSchedulePass
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     if (schedule.empty() && layout.tokensPerStep > 1)
-      chosen.blocksPerSm =
-          std::min(chosen.blocksPerSm, blocksOfTokens(chosen, layout));
+      chosen.blocksPerSm = std::min(chosen.blocksPerSm, blocksOfTokens(chosen));
     if (schedule.empty() && !isTransfer && target.has(Feature::DependentLaunch))
       chosen.launch = LaunchOrder::Dependent;
     // Left alone, the assembler stops at 168 registers and spills.
