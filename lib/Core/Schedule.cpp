@@ -660,7 +660,8 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
     DECANT_TRY(reader.choice("fetch", {CodeFetch::Registers, CodeFetch::Shared},
                              schedule.fetch));
   if (reader.has("launch"))
-    DECANT_TRY(reader.choice("launch", {LaunchOrder::Ordered, LaunchOrder::Dependent},
+    DECANT_TRY(reader.choice("launch",
+                             {LaunchOrder::Ordered, LaunchOrder::Dependent},
                              schedule.launch));
   DECANT_TRY(reader.finish());
   return schedule;
