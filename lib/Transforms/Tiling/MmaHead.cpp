@@ -19,6 +19,8 @@ constexpr int kMaxChunksInFlight = 16;
 /// Records of a panel, up to a multiple; the rest of the rows are zero.
 constexpr int kRecordsPerRound = 4;
 constexpr int kHalvesPerCopy = 8; // 16 bytes
+/// Tiles of elements: 128.
+constexpr int kLeastShared = 8;
 
 int roundUp(int value, int multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -308,9 +310,11 @@ void MmaHead::weighTerms(Value keyDecay, Value fill) {
 
 //===--- the read ---------------------------------------------------------===//
 
-/// Whether each warp takes a share of the elements that a score sums over.
+/// Whether each warp takes a share of the elements that a score sums over. For
+/// few elements, bringing the sums together costs more than it saves.
 bool MmaHead::sharesScores(int dimTiles) const {
-  return warp.warps > 1 && dimTiles % warp.warps == 0;
+  return warp.warps > 1 && dimTiles >= kLeastShared &&
+         dimTiles % warp.warps == 0;
 }
 
 /// The warp's share of the products of terms and columns: per eight terms, what
