@@ -14,7 +14,7 @@
 
 // One lane along the values.
 // GPU-LABEL: decant.kernel @i8_16(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 1, keys_per_lane = 1, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 1, keys_per_lane = 1, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_16(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 16, values_per_lane = 16, rows = rolled>
 #i8_16 = #decant.layout<heads = 1, keyDim = 16, valueDim = 16, paddedKey = 16, paddedValue = 16,
@@ -26,7 +26,7 @@ decant.kernel @i8_16() attributes {layout = #i8_16, target = #decant.target<"sm_
 }
 
 // GPU-LABEL: decant.kernel @i8_48(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 3, keys_per_lane = 3, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 3, keys_per_lane = 3, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_48(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 48, values_per_lane = 48, rows = rolled>
 #i8_48 = #decant.layout<heads = 1, keyDim = 48, valueDim = 48, paddedKey = 48, paddedValue = 48,
@@ -39,7 +39,7 @@ decant.kernel @i8_48() attributes {layout = #i8_48, target = #decant.target<"sm_
 
 // 72 is no multiple of 16: values are padded to 80, keys go to 8 lanes.
 // GPU-LABEL: decant.kernel @i8_72(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 5, keys_per_lane = 9, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 5, keys_per_lane = 9, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_72(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 72, values_per_lane = 80, rows = rolled>
 #i8_72 = #decant.layout<heads = 1, keyDim = 72, valueDim = 72, paddedKey = 72, paddedValue = 80,
@@ -51,7 +51,7 @@ decant.kernel @i8_72() attributes {layout = #i8_72, target = #decant.target<"sm_
 }
 
 // GPU-LABEL: decant.kernel @i8_96(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 6, keys_per_lane = 6, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 6, keys_per_lane = 6, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_96(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 96, values_per_lane = 96, rows = rolled>
 #i8_96 = #decant.layout<heads = 1, keyDim = 96, valueDim = 96, paddedKey = 96, paddedValue = 96,
@@ -64,7 +64,7 @@ decant.kernel @i8_96() attributes {layout = #i8_96, target = #decant.target<"sm_
 
 // Odd dims are padded to 104 keys and 112 values.
 // GPU-LABEL: decant.kernel @i8_97(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 7, keys_per_lane = 13, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 7, keys_per_lane = 13, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_97(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 104, values_per_lane = 112, rows = rolled>
 #i8_97 = #decant.layout<heads = 1, keyDim = 97, valueDim = 97, paddedKey = 104, paddedValue = 112,
@@ -76,7 +76,7 @@ decant.kernel @i8_97() attributes {layout = #i8_97, target = #decant.target<"sm_
 }
 
 // GPU-LABEL: decant.kernel @i8_100(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 7, keys_per_lane = 13, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 7, keys_per_lane = 13, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_100(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 104, values_per_lane = 112, rows = rolled>
 #i8_100 = #decant.layout<heads = 1, keyDim = 100, valueDim = 100, paddedKey = 104, paddedValue = 112,
@@ -88,7 +88,7 @@ decant.kernel @i8_100() attributes {layout = #i8_100, target = #decant.target<"s
 }
 
 // GPU-LABEL: decant.kernel @i8_128(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 8, keys_per_lane = 8, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 8, keys_per_lane = 8, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_128(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 128, values_per_lane = 128, rows = rolled>
 #i8_128 = #decant.layout<heads = 1, keyDim = 128, valueDim = 128, paddedKey = 128, paddedValue = 128,
@@ -101,7 +101,7 @@ decant.kernel @i8_128() attributes {layout = #i8_128, target = #decant.target<"s
 
 // Padded to 256.
 // GPU-LABEL: decant.kernel @i8_251(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_251(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 256, values_per_lane = 256, rows = rolled>
 #i8_251 = #decant.layout<heads = 1, keyDim = 251, valueDim = 251, paddedKey = 256, paddedValue = 256,
@@ -113,7 +113,7 @@ decant.kernel @i8_251() attributes {layout = #i8_251, target = #decant.target<"s
 }
 
 // GPU-LABEL: decant.kernel @i8_256(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 16, rows = unrolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 16, rows = unrolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_256(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 256, values_per_lane = 256, rows = rolled>
 #i8_256 = #decant.layout<heads = 1, keyDim = 256, valueDim = 256, paddedKey = 256, paddedValue = 256,
@@ -125,7 +125,7 @@ decant.kernel @i8_256() attributes {layout = #i8_256, target = #decant.target<"s
 }
 
 // GPU-LABEL: decant.kernel @bf16_128(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 8, values_per_lane = 8, rows = unrolled, blocks_per_sm = 2, lanes = value_first>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 8, values_per_lane = 8, rows = unrolled, blocks_per_sm = 2, lanes = value_first, launch = dependent>
 // CPU-LABEL: decant.kernel @bf16_128(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 128, values_per_lane = 128, rows = rolled>
 #bf16_128 = #decant.layout<heads = 1, keyDim = 128, valueDim = 128, paddedKey = 128, paddedValue = 128,
@@ -137,7 +137,7 @@ decant.kernel @bf16_128() attributes {layout = #bf16_128, target = #decant.targe
 }
 
 // GPU-LABEL: decant.kernel @f32_128(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = 16, values_per_lane = 4, rows = unrolled, blocks_per_sm = 2, lanes = value_first>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = 16, values_per_lane = 4, rows = unrolled, blocks_per_sm = 2, lanes = value_first, launch = dependent>
 // CPU-LABEL: decant.kernel @f32_128(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 128, values_per_lane = 128, rows = rolled>
 #f32_128 = #decant.layout<heads = 1, keyDim = 128, valueDim = 128, paddedKey = 128, paddedValue = 128,
@@ -149,7 +149,7 @@ decant.kernel @f32_128() attributes {layout = #f32_128, target = #decant.target<
 }
 
 // GPU-LABEL: decant.kernel @f32_256(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 4, rows = unrolled, blocks_per_sm = 2, lanes = value_first, split = 4>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 16, value_lanes = 16, keys_per_lane = 16, values_per_lane = 4, rows = unrolled, blocks_per_sm = 2, lanes = value_first, split = 4, launch = dependent>
 // CPU-LABEL: decant.kernel @f32_256(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 256, values_per_lane = 256, rows = rolled>
 #f32_256 = #decant.layout<heads = 1, keyDim = 256, valueDim = 256, paddedKey = 256, paddedValue = 256,
@@ -162,7 +162,7 @@ decant.kernel @f32_256() attributes {layout = #f32_256, target = #decant.target<
 
 // 31 key rows per lane do not fit in registers, and leave room for few values.
 // GPU-LABEL: decant.kernel @f32_248(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = 31, values_per_lane = 8, rows = rolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = 31, values_per_lane = 8, rows = rolled, launch = dependent>
 // CPU-LABEL: decant.kernel @f32_248(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 248, values_per_lane = 256, rows = rolled>
 #f32_248 = #decant.layout<heads = 1, keyDim = 248, valueDim = 248, paddedKey = 248, paddedValue = 256,
@@ -174,7 +174,7 @@ decant.kernel @f32_248() attributes {layout = #f32_248, target = #decant.target<
 }
 
 // GPU-LABEL: decant.kernel @i8_248(
-// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = 31, values_per_lane = 8, rows = rolled>
+// GPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 32, keys_per_lane = 31, values_per_lane = 8, rows = rolled, launch = dependent>
 // CPU-LABEL: decant.kernel @i8_248(
 // CPU-SAME: schedule = #decant.schedule<strategy = simt, key_lanes = 1, value_lanes = 1, keys_per_lane = 248, values_per_lane = 256, rows = rolled>
 #i8_248 = #decant.layout<heads = 1, keyDim = 248, valueDim = 248, paddedKey = 248, paddedValue = 256,
