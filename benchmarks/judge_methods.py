@@ -67,7 +67,8 @@ def judge(options, arguments):
                "--reference", options.reference or options.output + ".fp32", *arguments]
     run = subprocess.run(command, stdout=subprocess.PIPE)  # progress goes to the terminal
     if run.returncode != 0:
-        sys.exit(f"{shlex.join(command)} ended with {run.returncode}")
+        print(f"{shlex.join(command)} ended with {run.returncode}", file=sys.stderr)
+        return None
     return json.loads(run.stdout)
 
 
@@ -106,15 +107,21 @@ def main():
         if not separator:
             sys.exit(f"--method: found '{method}'; allowed is LABEL=ARGUMENTS")
         wanted[label] = arguments
-    methods = read_results(options.output)
+    methods, failed = read_results(options.output), []
     for number_, (label, arguments) in enumerate(wanted.items(), 1):
         told = {"arguments": arguments, "streams": options.streams, "tokens": options.tokens}
         known = methods.get(label, {})
         if any(known.get(key) != value for key, value in told.items()):
             print(f"{number_}/{len(wanted)} {label}", file=sys.stderr)
-            methods[label] = {**judge(options, shlex.split(arguments)), **told}
+            result = judge(options, shlex.split(arguments))
+            if result is None:
+                failed.append(label)
+                continue
+            methods[label] = {**result, **told}
             write_results(options.output, options, methods)
     print(table(methods))
+    if failed:
+        sys.exit("not judged: " + ", ".join(failed))
 
 
 if __name__ == "__main__":

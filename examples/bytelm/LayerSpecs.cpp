@@ -108,7 +108,8 @@ SpecHandle readSpec(const std::string &spec, std::vector<std::string> fields,
         std::string("inputs.beta=value"), std::string("inputs.gate_type=f32"),
         std::string("inputs.qk_norm=l2_eps_inside"),
         std::string("inputs.norm_eps=1e-6"),
-        std::string("inputs.scale=rsqrt_key_dim")})
+        std::string("inputs.scale=rsqrt_key_dim"),
+        std::string("tokens_per_step=1")})
     overrides.push_back(fixed);
   std::vector<const char *> texts;
   for (const std::string &text : overrides)
