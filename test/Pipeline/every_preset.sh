@@ -16,8 +16,10 @@ for preset in $presets; do
   spec=$preset
   if test $kind = method; then
     spec="bytelm-gdn --set preset=$preset"
-    # In the place of a plan.
-    decant presets method $preset | grep -q '"lifetime"' && spec="$spec --set state.bits.by=even"
+    if decant presets method $preset | grep -q '"lifetime"'; then
+      # In the place of a plan, and for targets with 100 KB of shared memory.
+      spec="$spec --set state.bits.by=even --set window.length=32"
+    fi
   fi
   for target in "$@"; do
     echo "$spec $target $kernels"

@@ -23,7 +23,7 @@
 // One function folds, for step and commit.
 // CHECK-LABEL: decant.kernel @fold(
 // CHECK-SAME: %state: memref<1048576xi8>, %offset: i64) attributes {called, lanes = array<i64: 32, 2>
-// CHECK: %[[SHARED:.*]] = decant.scratch : memref<4720xi8, #gpu.address_space<workgroup>>
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<4464xi8, #gpu.address_space<workgroup>>
 // Panels of 4 records, 2 compensators and 2 new ones, with 8 elements between rows.
 // CHECK: %[[FOLDKEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<8x40xf16,
 // CHECK: %[[FOLDVALUES:.*]] = memref.view %[[SHARED]][%c640][] {{.*}} to memref<8x40xf16,
@@ -96,21 +96,21 @@
 // CHECK-NOT: decant.barrier
 // CHECK: decant.copy_wait
 // CHECK-NEXT: decant.barrier
-// Scores over two tiles of keys stay in registers, as high part and rest; then the
-// codes, two tiles, whose bias is taken off at once; then the terms.
+// Scores over two tiles of keys, few enough for each warp to form them all, stay in
+// registers; then the codes, two tiles; then the scores as high part and rest, and
+// the terms.
 // CHECK: decant.load_tile %[[PLAIN]][%c0, %c0] lane %[[KL]] right rows 4 : {{.*}} -> vector<8xf16>
 // CHECK: %[[S:.*]] = decant.mma %{{.*}}, %{{.*}}, %[[ZERO:.*]] : vector<8xf16>
 // CHECK: decant.mma %{{.*}}, %{{.*}}, %[[S]] : vector<8xf16>
-// CHECK: %[[SCORES:.*]] = decant.transpose
+// CHECK-NOT: decant.barrier
 // CHECK: decant.load_tile %[[FOLDED]][%c0, %c0] lane %[[KL]] right rows 4 : {{.*}} -> vector<8xf16>
 // CHECK: %[[LOW:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [0], sizes = [8]
-// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] biased : vector<8xi8> -> vector<8xf16>
-// CHECK: %[[P:.*]] = decant.mma %[[A0]], %[[X:.*]], %[[ZERO]]
-// CHECK: %[[P1:.*]] = decant.mma %[[BIAS:.*]], %[[X]], %[[P]]
+// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] : vector<8xi8> -> vector<8xf16>
+// CHECK: %[[P:.*]] = decant.mma %[[A0]], %{{.*}}, %[[ZERO]]
 // CHECK: %[[HIGH:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [8], sizes = [8]
-// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]] biased
-// CHECK: %[[P2:.*]] = decant.mma %[[A1]], %[[Y:.*]], %[[P1]]
-// CHECK: decant.mma %[[BIAS]], %[[Y]], %[[P2]]
+// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]] : vector<8xi8>
+// CHECK: decant.mma %[[A1]], %{{.*}}, %[[P]]
+// CHECK: %[[SCORES:.*]] = decant.transpose
 // CHECK: %[[U:.*]] = decant.load_tile %[[VALUES]][%c0, %{{.*}}] lane %[[KL]] transposed : {{.*}} -> vector<4xf16>
 // CHECK: decant.mma %[[U]], %[[SCORES]], %[[ZERO]] : vector<4xf16>, vector<2xf16>
 // CHECK: decant.barrier warp
