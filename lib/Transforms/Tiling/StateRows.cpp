@@ -23,6 +23,8 @@ namespace {
 constexpr int kRowRegisters = 96;
 constexpr int kLiveKeyVectors = 4;
 constexpr int kMaxRowsPerRound = 4;
+/// Levels are chosen from trees that take registers of their own.
+constexpr int kMaxCodebookRows = 2;
 /// Columns of a fit that share one pass over the rows.
 constexpr int kMaxTermsPerRound = 4;
 
@@ -35,7 +37,9 @@ void StateRows::chooseRounds() {
   const int part =
       std::gcd(tile.rowsPerPart(schedule.keysPerLane),
                tile.layout.paddedKey / defaultKeyLanes(tile.layout));
-  for (int rows = kMaxRowsPerRound; rows > 1; rows /= 2)
+  const int most =
+      isCodebook(tile.layout.codes.type) ? kMaxCodebookRows : kMaxRowsPerRound;
+  for (int rows = most; rows > 1; rows /= 2)
     if (part % rows == 0 && rows * schedule.valuesPerLane +
                                     kLiveKeyVectors * schedule.keysPerLane <=
                                 kRowRegisters) {
