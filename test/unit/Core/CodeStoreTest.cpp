@@ -203,7 +203,7 @@ TEST(CodeStore, RowsOfTheirOwnBitsComeBack) {
   auto codeOf = [&](int key, int value) {
     const int largest = (1 << (widths[key] - 1)) - 1;
     const int n = key * 31 + value * 17;
-    return double((n % (2 * largest + 1) - largest) << (8 - widths[key]));
+    return double((n % (2 * largest + 1) - largest) * (1 << (8 - widths[key])));
   };
   for (int key = 0; key < 16; ++key)
     for (int value = 0; value < 32; ++value)

@@ -122,7 +122,7 @@ TraceTensor tensor(std::vector<int64_t> shape,
 // followed over H tokens after the one that made it. The bound is that of a
 // difference at 1e-4 of the state, in float64.
 TEST(Calibration, LifetimeAndImpactAreTheGeometricSums) {
-  constexpr int kKeys = 16, kValues = 8, kTokens = 40, kHorizon = 20;
+  constexpr int kKeys = 16, kValues = 16, kTokens = 40, kHorizon = 20;
   auto decay = [](int row) { return 1 - std::ldexp(1, -1 - row % 6); };
   Trace trace;
   auto put = [&](const char *name, int width, auto element) {
