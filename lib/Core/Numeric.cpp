@@ -133,15 +133,24 @@ SmallFloat decant::smallFloat(ElementType type) {
   }
 }
 
-uint8_t decant::doubleToSmall(ElementType type, double value) {
-  const SmallFloat format = smallFloat(type);
+/// |value| within the format's range, and the exponent of its binade; below the
+/// smallest normal number, that of the first.
+struct Placed {
+  double magnitude;
+  int smallest, exponent;
+};
+static Placed place(const SmallFloat &format, double value) {
   const double magnitude = std::isnan(value)
                                ? format.largest
                                : std::min(std::fabs(value), format.largest);
-  // The spacing of the binade; below the smallest normal, that of the first.
   const int smallest = 1 - format.bias;
-  const int exponent =
-      magnitude < powerOfTwo(smallest) ? smallest : std::ilogb(magnitude);
+  return {magnitude, smallest,
+          magnitude < powerOfTwo(smallest) ? smallest : std::ilogb(magnitude)};
+}
+
+uint8_t decant::doubleToSmall(ElementType type, double value) {
+  const SmallFloat format = smallFloat(type);
+  const auto [magnitude, smallest, exponent] = place(format, value);
   const double steps =
       std::nearbyint(magnitude * powerOfTwo(format.fractionBits - exponent));
   const int pattern =
@@ -220,12 +229,7 @@ double decant::roundStochastic(ElementType type, double value, double noise,
     return std::floor(std::clamp(code, lowest, limit) + noise);
   }
   const SmallFloat format = smallFloat(type);
-  const double magnitude = std::isnan(value)
-                               ? format.largest
-                               : std::min(std::fabs(value), format.largest);
-  const int smallest = 1 - format.bias;
-  const int exponent =
-      magnitude < powerOfTwo(smallest) ? smallest : std::ilogb(magnitude);
+  const auto [magnitude, smallest, exponent] = place(format, value);
   const double step = powerOfTwo(exponent - format.fractionBits);
   return std::copysign(std::floor(magnitude / step + noise) * step, value);
 }

@@ -19,6 +19,7 @@
 
 #include "Compensators.h"
 #include "ScaleFit.h"
+#include "StochasticRounding.h"
 #include "decant/Core/Numeric.h"
 
 using namespace mlir;
@@ -222,19 +223,7 @@ Value decant::startColumn(LaneTile &tile, Value column) {
   Value x = arith::AddIOp::create(
       b, arith::MulIOp::create(b, v, constantI32(tile, type, 16)),
       spread(column));
-  auto multiply = [&](uint32_t factor) {
-    x = arith::MulIOp::create(b, x, constantI32(tile, type, int32_t(factor)));
-  };
-  auto mix = [&](int shift) {
-    x = arith::XOrIOp::create(
-        b, x, arith::ShRUIOp::create(b, x, constantI32(tile, type, shift)));
-  };
-  multiply(0x9E3779B9u);
-  mix(16);
-  multiply(0x85EBCA6Bu);
-  mix(13);
-  multiply(0xC2B2AE35u);
-  mix(16);
+  x = mixBits(tile, x);
   Value real = arith::SIToFPOp::create(b, tile.valueType(), x);
   return tile.scale(real, tile.f32(0x1p-31));
 }

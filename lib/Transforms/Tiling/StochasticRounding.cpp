@@ -42,6 +42,25 @@ Value floorOf(LaneTile &tile, Value x, VectorType type) {
 
 } // namespace
 
+Value decant::mixBits(LaneTile &tile, Value x) {
+  ImplicitLocOpBuilder &b = tile.b;
+  const auto type = cast<VectorType>(x.getType());
+  auto multiply = [&](uint32_t factor) {
+    x = arith::MulIOp::create(b, x, constantI32(tile, type, factor));
+  };
+  auto mix = [&](uint32_t shift) {
+    x = arith::XOrIOp::create(
+        b, x, arith::ShRUIOp::create(b, x, constantI32(tile, type, shift)));
+  };
+  multiply(0x9E3779B9u);
+  mix(16);
+  multiply(0x85EBCA6Bu);
+  mix(13);
+  multiply(0xC2B2AE35u);
+  mix(16);
+  return x;
+}
+
 Value decant::roundingNoise(LaneTile &tile, Value tokens, Value row) {
   ImplicitLocOpBuilder &b = tile.b;
   const VectorType reals = tile.valueType();
@@ -68,19 +87,7 @@ Value decant::roundingNoise(LaneTile &tile, Value tokens, Value row) {
       b, x,
       arith::MulIOp::create(b, spread(seed),
                             constantI32(tile, type, 0x9E3779B9u)));
-  auto multiply = [&](uint32_t factor) {
-    x = arith::MulIOp::create(b, x, constantI32(tile, type, factor));
-  };
-  auto mix = [&](uint32_t shift) {
-    x = arith::XOrIOp::create(
-        b, x, arith::ShRUIOp::create(b, x, constantI32(tile, type, shift)));
-  };
-  multiply(0x9E3779B9u);
-  mix(16);
-  multiply(0x85EBCA6Bu);
-  mix(13);
-  multiply(0xC2B2AE35u);
-  mix(16);
+  x = mixBits(tile, x);
   x = arith::ShRUIOp::create(b, x, constantI32(tile, type, 8));
   return tile.scale(arith::SIToFPOp::create(b, reals, x), tile.f32(0x1p-24));
 }

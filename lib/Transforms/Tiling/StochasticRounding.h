@@ -17,6 +17,9 @@
 
 namespace decant {
 
+/// Spreads what differs between integers, a vector of i32, over all their bits.
+mlir::Value mixBits(LaneTile &tile, mlir::Value x);
+
 /// For the lane's columns of key row `row`, uniform in [0, 1); `tokens` is i64.
 mlir::Value roundingNoise(LaneTile &tile, mlir::Value tokens, mlir::Value row);
 
