@@ -82,7 +82,7 @@ def Decant_BoundaryKind : Decant_Enum<"BoundaryKind", "where a full window is fo
   I32EnumAttrCase<"Apart", 0, "apart">, I32EnumAttrCase<"Step", 1, "step">]>;
 def Decant_CodeFetchKind : Decant_Enum<"CodeFetchKind", "where codes wait for a read", [
   I32EnumAttrCase<"Registers", 0, "registers">,
-  I32EnumAttrCase<"Shared", 1, "shared">]>;
+  I32EnumAttrCase<"Shared", 1, "shared">, I32EnumAttrCase<"Bulk", 2, "bulk">]>;
 def Decant_LaunchKind : Decant_Enum<"LaunchKind", "when a step may begin", [
   I32EnumAttrCase<"Ordered", 0, "ordered">,
   I32EnumAttrCase<"Dependent", 1, "dependent">]>;

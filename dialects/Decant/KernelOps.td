@@ -294,17 +294,22 @@ def Decant_LaneOp : Decant_Op<"lane", [Pure]> {
     Thread t is key lane t mod key_lanes and value lane t / key_lanes; in a kernel
     with `value_first`, value lane t mod value_lanes and key lane t / value_lanes.
 
+    With `anew`, the same number by another way, which no compiler knows to be the
+    same: addresses that depend on it are computed again behind the op, and do not
+    take registers until then. For lanes that are those of a warp.
+
     ```mlir
-    decant.kernel @lanes() attributes {lanes = array<i64: 8, 4>} {
+    decant.kernel @lanes() attributes {lanes = array<i64: 32, 4>} {
       %key = decant.lane <key>
+      %again = decant.lane <key> anew
       %value = decant.lane <value>
       decant.return
     }
     ```
   }];
-  let arguments = (ins Decant_AxisAttr:$axis);
+  let arguments = (ins Decant_AxisAttr:$axis, UnitAttr:$anew);
   let results = (outs Index:$result);
-  let assemblyFormat = "$axis attr-dict";
+  let assemblyFormat = "$axis (`anew` $anew^)? attr-dict";
 }
 
 def Decant_LaneReduceOp : Decant_Op<"lane_reduce", [AllTypesMatch<["value", "result"]>]> {
@@ -578,6 +583,65 @@ def Decant_CopyWaitOp : Decant_Op<"copy_wait", [MemoryEffects<[MemRead, MemWrite
     ```
   }];
   let assemblyFormat = "attr-dict";
+}
+
+def Decant_BulkStartOp : Decant_Op<"bulk_start", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "makes `arrival` count the bulk copies of a block";
+  let description = [{
+    One lane of the block executes it, once, and its warp meets at a barrier before
+    any of it starts a copy. `arrival` has 16 bytes of scratch.
+
+    ```mlir
+    !rows = memref<4x16xf16>
+    decant.kernel @fetches_rows(%pool: !rows, %bytes: index) attributes {lanes = array<i64: 1, 1>} {
+      %zero = arith.constant 0 : index
+      %rows = decant.scratch : memref<4x16xf16>
+      %arrival = decant.scratch : memref<1x4xf32>
+      decant.bulk_start %arrival : memref<1x4xf32>
+      decant.bulk_copy %bytes of %pool[%zero, %zero] to %rows[%zero, %zero] by %arrival
+          : memref<4x16xf16>, memref<4x16xf16>, memref<1x4xf32>
+      decant.bulk_expect %bytes by %arrival : memref<1x4xf32>
+      decant.bulk_wait %arrival : memref<1x4xf32>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$arrival);
+  let assemblyFormat = "$arrival attr-dict `:` type($arrival)";
+}
+
+def Decant_BulkCopyOp : Decant_Op<"bulk_copy", [MemoryEffects<[MemRead, MemWrite]>, SameVariadicOperandSize]> {
+  let summary = "starts a copy of `bytes` bytes of memory to scratch, by one lane";
+  let description = [{
+    The places and `bytes` are multiples of 16 bytes; the source must not be written
+    meanwhile. There is an example at bulk_start.
+  }];
+  let arguments = (ins Index:$bytes, AnyMemRef:$source, Variadic<Index>:$sourceIndices,
+                       AnyMemRef:$target, Variadic<Index>:$targetIndices,
+                       AnyMemRef:$arrival);
+  let assemblyFormat = [{
+    $bytes `of` $source `[` $sourceIndices `]` `to` $target `[` $targetIndices `]`
+    `by` $arrival attr-dict `:` type($source) `,` type($target) `,` type($arrival)
+  }];
+}
+
+def Decant_BulkExpectOp : Decant_Op<"bulk_expect", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "says how many bytes all bulk copies of a block bring";
+  let description = [{
+    By one lane, once: nothing has arrived before. There is an example at bulk_start.
+  }];
+  let arguments = (ins Index:$bytes, AnyMemRef:$arrival);
+  let assemblyFormat = "$bytes `by` $arrival attr-dict `:` type($arrival)";
+}
+
+def Decant_BulkWaitOp : Decant_Op<"bulk_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until all bytes of a block's bulk copies are there";
+  let description = [{
+    Behind a barrier that follows bulk_start; any number of times. There is an example
+    at bulk_start.
+  }];
+  let arguments = (ins AnyMemRef:$arrival);
+  let assemblyFormat = "$arrival attr-dict `:` type($arrival)";
 }
 
 #endif // DECANT_KERNEL_OPS_TD

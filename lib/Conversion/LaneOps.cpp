@@ -164,6 +164,42 @@ void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
                           lookup(copy.getTargetIndices()), false, align);
 }
 
+void copyBytes(BulkCopyOp copy, ImplicitLocOpBuilder &b, IRMapping &mapping) {
+  // Elements of either memref that 16 bytes are.
+  auto perCopy = [](Value memref) {
+    const Type element = cast<MemRefType>(memref.getType()).getElementType();
+    return VectorType::get(
+        {kCopyBytes * 8 / int64_t(element.getIntOrFloatBitWidth())}, element);
+  };
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  const llvm::MaybeAlign align(kCopyBytes);
+  auto loop = scf::ForOp::create(
+      b, constant(0), mapping.lookup(copy.getBytes()), constant(kCopyBytes));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  auto place = [&](ValueRange indices, VectorType type) {
+    SmallVector<Value> at;
+    for (Value index : indices)
+      at.push_back(mapping.lookup(index));
+    Value elements =
+        arith::DivUIOp::create(b, loop.getInductionVar(),
+                               constant(kCopyBytes / type.getNumElements()));
+    at.back() = arith::AddIOp::create(b, at.back(), elements);
+    return at;
+  };
+  const VectorType from = perCopy(copy.getSource()),
+                   to = perCopy(copy.getTarget());
+  Value bytes = vector::LoadOp::create(
+      b, from, mapping.lookup(copy.getSource()),
+      place(copy.getSourceIndices(), from), false, align);
+  if (from != to)
+    bytes = vector::BitCastOp::create(b, to, bytes);
+  vector::StoreOp::create(b, bytes, mapping.lookup(copy.getTarget()),
+                          place(copy.getTargetIndices(), to), false, align);
+}
+
 } // namespace
 
 bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
@@ -180,9 +216,11 @@ bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
                   pack.getBits(), b));
   else if (auto copy = dyn_cast<CopyAsyncOp>(op))
     copy16Bytes(copy, b, mapping);
+  else if (auto copy = dyn_cast<BulkCopyOp>(op))
+    copyBytes(copy, b, mapping);
   else if (auto load = dyn_cast<LoadTileOp>(op))
     loadTile(load, b, mapping);
-  else
-    return isa<CopyWaitOp>(op); // the copy was done at once
+  else // copies were done at once
+    return isa<CopyWaitOp, BulkStartOp, BulkExpectOp, BulkWaitOp>(op);
   return true;
 }

@@ -160,7 +160,10 @@ private:
       Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
       mapping.map(slice.getResult(),
                   arith::RemUIOp::create(b, id, index(slice.getSplit())));
-    } else if (auto lane = dyn_cast<LaneOp>(op)) {
+    } else if (auto lane = dyn_cast<LaneOp>(op); lane && lane.getAnew()) {
+      mapping.map(lane.getResult(),
+                  gpu::LaneIdOp::create(b, b.getIndexAttr(kWarp)));
+    } else if (lane) {
       mapping.map(lane.getResult(), lane.getAxis().getAxis() == grid.innerAxis
                                         ? reductionPlace.innerLane
                                         : reductionPlace.outerLane);

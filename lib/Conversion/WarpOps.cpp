@@ -18,6 +18,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -25,7 +26,7 @@ using namespace decant;
 
 namespace {
 
-constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
 constexpr int kCopyBytes = 16;
 
 class WarpOps {
@@ -246,6 +247,45 @@ public:
         bytes);
   }
 
+  /// One arrival ends the phase, once all bytes are there.
+  void startBulk(Value arrival) {
+    NVVM::MBarrierInitOp::create(b, pointer(arrival, kSharedSpace), word(1),
+                                 Value());
+    NVVM::FenceMbarrierInitOp::create(b);
+  }
+
+  void copyBulk(Value bytes, Value source, ValueRange from, Value target,
+                ValueRange to, Value arrival) {
+    // The address of a block's own memory is that of its cluster's, too; PTX
+    // ISA 8.0 has no other form.
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b, pointer(target, to, kClusterSpace),
+        pointer(source, from, kGlobalSpace), pointer(arrival, kSharedSpace),
+        arith::IndexCastOp::create(b, b.getI32Type(), bytes), Value(), Value());
+  }
+
+  void expectBulk(Value bytes, Value arrival) {
+    NVVM::MBarrierArriveExpectTxOp::create(
+        b, Type(), pointer(arrival, kSharedSpace),
+        arith::IndexCastOp::create(b, b.getI32Type(), bytes),
+        NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+  }
+
+  /// A try may end before the phase does.
+  void waitBulk(Value arrival) {
+    Value address = pointer(arrival, kSharedSpace);
+    auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&loop.getBefore());
+    Value there = NVVM::MBarrierTryWaitOp::create(b, b.getI1Type(), address,
+                                                  word(0), Value());
+    Value again = arith::XOrIOp::create(
+        b, there, arith::ConstantIntOp::create(b, 1, /*width=*/1));
+    scf::ConditionOp::create(b, again, ValueRange());
+    b.createBlock(&loop.getAfter());
+    scf::YieldOp::create(b);
+  }
+
   void wait() {
     NVVM::CpAsyncCommitGroupOp::create(b);
     NVVM::CpAsyncWaitGroupOp::create(b, b.getI32IntegerAttr(0));
@@ -305,6 +345,10 @@ private:
     Value vector = vector::FromElementsOp::create(
         b, VectorType::get({int64_t(words.size())}, b.getI32Type()), words);
     return LLVM::BitcastOp::create(b, type, vector);
+  }
+
+  Value pointer(Value memref, unsigned space) {
+    return pointerTo(memref, {}, {}, space);
   }
 
   /// The address of an element, which a memref op cannot hand to an
@@ -378,6 +422,17 @@ bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
               operands(copy.getTargetIndices()), operand(copy.getValid()));
   else if (isa<CopyWaitOp>(op))
     emit.wait();
+  else if (auto start = dyn_cast<BulkStartOp>(op))
+    emit.startBulk(operand(start.getArrival()));
+  else if (auto copy = dyn_cast<BulkCopyOp>(op))
+    emit.copyBulk(operand(copy.getBytes()), operand(copy.getSource()),
+                  operands(copy.getSourceIndices()), operand(copy.getTarget()),
+                  operands(copy.getTargetIndices()),
+                  operand(copy.getArrival()));
+  else if (auto expect = dyn_cast<BulkExpectOp>(op))
+    emit.expectBulk(operand(expect.getBytes()), operand(expect.getArrival()));
+  else if (auto wait = dyn_cast<BulkWaitOp>(op))
+    emit.waitBulk(operand(wait.getArrival()));
   else
     return false;
   return true;

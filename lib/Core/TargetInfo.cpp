@@ -64,7 +64,7 @@ std::vector<TargetInfo> makeTargets() {
       gpu("sm_80", kMovmatrixIsa, 8, 0, true, 163 * 1024, 32, {}),
       gpu("sm_86", kMovmatrixIsa, 8, 6, true, 99 * 1024, 16, {}),
       gpu("sm_89", 78, 8, 9, true, 99 * 1024, 24, {F::Fp8Convert}),
-      gpu("sm_90", 78, 9, 0, true, 227 * 1024, 32, hopper),
+      gpu("sm_90", 80, 9, 0, true, 227 * 1024, 32, hopper),
       gpu("sm_90a", 80, 9, 0, false, 227 * 1024, 32, hopper),
       gpu("sm_100", 86, 10, 0, true, 227 * 1024, 32, blackwell),
       gpu("sm_100a", 86, 10, 0, false, 227 * 1024, 32, blackwellFp4),

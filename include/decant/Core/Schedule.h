@@ -66,8 +66,9 @@ const char *toString(LaneOrder order);
 
 /// Where strategy mma keeps a head's codes until a read uses them: in
 /// registers, whose loads the assembler may put off, or in shared memory, by
-/// asynchronous copies, which it does not.
-enum class CodeFetch { Registers, Shared };
+/// asynchronous copies, which it does not: of 16 bytes by each lane, or of
+/// all of them by one (a bulk copy).
+enum class CodeFetch { Registers, Shared, Bulk };
 const char *toString(CodeFetch fetch);
 
 /// When a step may begin: after the kernel ahead of it on the stream has ended,

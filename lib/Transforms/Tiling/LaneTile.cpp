@@ -34,7 +34,7 @@ LaneTile::LaneTile(ImplicitLocOpBuilder &builder, const SlotLayout &layout,
                                               gpu::AddressSpace::Workgroup);
   auto lane = [&](VectorAxis axis) -> Value {
     return LaneOp::create(b, b.getIndexType(),
-                          AxisAttr::get(b.getContext(), axis));
+                          AxisAttr::get(b.getContext(), axis), UnitAttr());
   };
   keyLane = lane(VectorAxis::Key);
   valueLane = lane(VectorAxis::Value);

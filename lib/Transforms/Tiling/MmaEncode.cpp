@@ -42,37 +42,20 @@ Value combine(LaneTile &t, ReduceKind kind, Value x, Value y) {
 
 //===--- the residual, tile by tile ---------------------------------------===//
 
-/// Row 16 n + 8 p + i of the diagonals holds part p of the scale of key 16 n +
-/// i in its column i, and that of key 16 n + 8 + i in column 8 + i: a tile of
-/// it is the right operands of a tile of codes.
+/// Both parts of a key's scale, each twice: a lane that holds elements 2t and
+/// 2t + 1 of a column of eight keys takes the half on the diagonal.
 void MmaFold::spreadRowScale() {
-  Arena &arena = h.arena;
-  const int width = kTile + 8; // rows in different banks
-  diagonal = arena.take(warp.halfType(), layout.paddedKey, width);
-  const VectorType eight = t.vectorOf(int64_t(8));
-  warp.forElements(layout.paddedKey * kTile / 8, [&](Value part, Value inside) {
-    t.ifTrue(inside, [&] {
-      warp.storeRaw(
-          diagonal, arith::DivUIOp::create(t.b, part, t.index(2)),
-          t.mul(arith::RemUIOp::create(t.b, part, t.index(2)), t.index(8)),
-          warp.halves(t.zeros(eight), warp.halfType()));
-    });
-  });
-  t.barrier();
+  diagonal = h.arena.take(warp.halfType(), layout.paddedKey, 4);
   const PowerOfTwo keys = power(VectorAxis::Key);
   Value toRange = t.mul(keys.inverse, t.f32(kDiagonalRange));
+  const VectorType four =
+      VectorType::get({4}, toType(t.b.getContext(), warp.halfType()));
   warp.forElements(layout.paddedKey, [&](Value key, Value inside) {
     Value scale = t.mul(t.loadScalar(rowScale, t.index(0), key), toRange);
-    const auto parts = warp.split(scale, warp.halfType());
-    Value column = arith::RemUIOp::create(t.b, key, t.index(kTile));
-    Value first = t.add(arith::SubIOp::create(t.b, key, column),
-                        arith::RemUIOp::create(t.b, key, t.index(8)));
-    t.ifTrue(inside, [&] {
-      memref::StoreOp::create(t.b, parts.first, diagonal.memref,
-                              ValueRange{first, column});
-      memref::StoreOp::create(t.b, parts.second, diagonal.memref,
-                              ValueRange{t.add(first, t.index(8)), column});
-    });
+    auto [high, rest] = warp.split(scale, warp.halfType());
+    Value parts = vector::FromElementsOp::create(
+        t.b, four, ValueRange{high, high, rest, rest});
+    t.ifTrue(inside, [&] { warp.storeRaw(diagonal, key, t.index(0), parts); });
   });
   Value fromRange = t.mul(keys.factor, t.f32(1 / kDiagonalRange));
   warp.forElements(layout.paddedValue, [&](Value value, Value inside) {
@@ -81,6 +64,32 @@ void MmaFold::spreadRowScale() {
       t.storeScalar(columnScale, t.index(0), value, t.mul(scale, fromRange));
     });
   });
+  auto word = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(t.b, value, /*width=*/32);
+  };
+  Value other = arith::SelectOp::create(
+      t.b,
+      arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, warp.group,
+                            t.add(warp.pair, t.index(1))),
+      word(0xffff0000), word(0));
+  onDiagonal = arith::SelectOp::create(
+      t.b,
+      arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, warp.group,
+                            warp.pair),
+      word(0x0000ffff), other);
+}
+
+/// Right operands over eight keys: diagonal matrices of both parts of their
+/// scales.
+std::array<Value, 2> MmaFold::scaleDiagonals(Value firstKey) {
+  Value parts =
+      warp.raw(diagonal, t.add(firstKey, warp.group), t.index(0), /*width=*/4);
+  const VectorType words = VectorType::get({2}, t.b.getI32Type());
+  Value masked = arith::AndIOp::create(
+      t.b, vector::BitCastOp::create(t.b, words, parts),
+      vector::BroadcastOp::create(t.b, words, onDiagonal));
+  masked = vector::BitCastOp::create(t.b, parts.getType(), masked);
+  return {warp.slice(masked, 0, 2), warp.slice(masked, 2, 2)};
 }
 
 /// Loaded anew for each chunk: registers that held it through a pass would be
@@ -113,10 +122,8 @@ MmaFold::KeySide MmaFold::keySide(Value tile) {
     for (int half = 0; half < 2; ++half)
       side.terms[half].push_back(halves[half]);
   }
-  Value scales = warp.left(diagonal, /*rows=*/0, first, t.index(0));
   for (int half = 0; half < 2; ++half) {
-    for (int part = 0; part < 2; ++part)
-      side.scale[half][part] = warp.slice(scales, 4 * half + 2 * part, 2);
+    side.scale[half] = scaleDiagonals(t.add(first, t.index(8 * half)));
     Value at = t.add(t.add(first, t.index(8 * half)), warp.pair);
     if (hasInverse[int(VectorAxis::Key)])
       side.inverse[half] = twice(t, warp.raw(keyInverse, t.index(0), at, 2));
@@ -194,7 +201,9 @@ void MmaFold::keyStatistics(ReduceKind kind, const View &out) {
              key = arith::MinUIOp::create(t.b, key, t.index(warp.keyTiles - 1));
            const KeySide keys = keySide(key);
            SmallVector<Value> sums = overValueTiles(
-               [&](Value tile) { return warp.loadTile(h.codes, tile, key); },
+               [&](Value tile) {
+                 return warp.loadTile(h.readableCodes(), tile, key);
+               },
                {t.zeros(two), t.zeros(two)},
                [&](Value packed, Value tile, ValueRange carried) {
                  const ValueSide values = valueSide(tile);
@@ -333,29 +342,70 @@ void MmaFold::fitAndEncode() {
       t.storeScalar(keyInverse, t.index(0), key, t.mul(inverse, unit.inverse));
     });
   });
+  // Kept in memory: registers would hold it through the loop.
+  const View factor = line(1);
+  t.ifTrue(warp.equal(warp.thread, 0),
+           [&] { t.storeScalar(factor, t.index(0), t.index(0), unit.factor); });
   t.barrier();
-  const View waiting = h.arena.take(
-      ElementType::F16, std::max(warp.keyTiles / 2, 1) * warp.threads, 8);
+  const Waiting waiting = takeWaiting();
   t.loop(t.index(0), t.index(warp.valueTilesPerWarp), 1, {},
          [&](Value i, ValueRange) -> SmallVector<Value> {
            Value tile =
                t.add(t.mul(t.valueLane, t.index(warp.valueTilesPerWarp)), i);
-           encodeValueTile(tile, unit, waiting);
+           encodeValueTile(tile, factor, waiting);
            return {};
          });
 }
 
-void MmaFold::encodeValueTile(Value tile, const PowerOfTwo &unit,
-                              const View &waiting) {
-  auto load = [&](int c) { return warp.loadChunk(h.codes, tile, t.index(c)); };
+/// Half of the tiles, by then as f16, wait where a lane's codes have been, as
+/// far as there is room, and in memory of their own.
+MmaFold::Waiting MmaFold::takeWaiting() {
+  Waiting waiting;
+  Arena &arena = h.arena;
+  const bool fits = warp.chunkWidth() * elementBytes(h.codes.type) == 16;
+  int apart = std::max(warp.keyTiles / 2, 1);
+  if (h.staged.memref && fits && warp.tilesPerChunk > 1) {
+    const int64_t mark = arena.mark();
+    arena.reset(h.stagedPlace);
+    waiting.inPlace = arena.take(ElementType::F16, h.codes.width / 16, 8);
+    arena.reset(mark);
+    apart = warp.chunks * (warp.tilesPerChunk / 2 - 1);
+  }
+  if (apart > 0)
+    waiting.apart = arena.take(ElementType::F16, apart * warp.threads, 8);
+  return waiting;
+}
+
+/// Where the n-th tile of a chunk waits; none: in registers.
+std::optional<std::pair<View, Value>>
+MmaFold::placeOf(const Waiting &waiting, Value valueTile, int chunk, int n) {
+  int slot = chunk * warp.tilesPerChunk + n;
+  if (waiting.inPlace.memref) {
+    const int half = warp.tilesPerChunk / 2;
+    if (n >= half)
+      return std::nullopt;
+    if (n == 0)
+      return std::pair(waiting.inPlace,
+                       Value(arith::DivUIOp::create(
+                           t.b, warp.chunkPlace(valueTile, t.index(chunk)),
+                           t.index(warp.chunkWidth()))));
+    slot = chunk * (half - 1) + n - 1;
+  } else if (slot >= warp.keyTiles / 2) {
+    return std::nullopt;
+  }
+  return std::pair(waiting.apart,
+                   t.add(warp.thread, t.index(int64_t(slot) * warp.threads)));
+}
+
+void MmaFold::encodeValueTile(Value tile, const View &unit,
+                              const Waiting &waiting) {
+  auto load = [&](int c) {
+    return warp.loadChunk(h.readableCodes(), tile, t.index(c));
+  };
   Value chunk = load(0);
   const ValueSide values = valueSide(tile);
-  // Of the residuals of all key tiles, the first half waits in shared memory.
   SmallVector<Value> kept; // [key tile] of 8 halves
-  auto keptRow = [&](size_t keyTile) {
-    return t.add(warp.thread, t.index(int64_t(keyTile) * warp.threads));
-  };
-  Value largest; // of (g, g, g + 8, g + 8)
+  Value largest;           // of (g, g, g + 8, g + 8)
   for (int c = 0; c < warp.chunks; ++c) {
     Value next = c + 1 < warp.chunks ? load(c + 1) : Value();
     for (int n = 0; n < warp.tilesPerChunk; ++n) {
@@ -371,8 +421,8 @@ void MmaFold::encodeValueTile(Value tile, const PowerOfTwo &unit,
         halves[half] = x;
       }
       Value both = warp.join(halves[0], halves[1]);
-      if (kept.size() < size_t(warp.keyTiles / 2)) {
-        warp.storeRaw(waiting, keptRow(kept.size()), t.index(0), both);
+      if (auto place = placeOf(waiting, tile, c, n)) {
+        warp.storeRaw(place->first, place->second, t.index(0), both);
         both = {};
       }
       kept.push_back(both);
@@ -388,17 +438,18 @@ void MmaFold::encodeValueTile(Value tile, const PowerOfTwo &unit,
                                           t.element(largest, 3))});
   rows = warp.reduceLanes(ReduceKind::Max, rows, 1, 4);
   Value inverse[2];
+  Value unitFactor = t.loadScalar(unit, t.index(0), t.index(0));
   for (int half = 0; half < 2; ++half) {
-    Value statistic = t.mul(t.element(rows, half), unit.factor);
+    Value statistic = t.mul(t.element(rows, half), unitFactor);
     Value fitted =
         scaleFrom(t, layout.scales.size() - 1, statistic, layout.keyDim);
-    Value factor = t.mul(inverseScale(t, fitted), unit.factor);
+    Value factor = t.mul(inverseScale(t, fitted), unitFactor);
     // Smaller lines have fewer codes.
     constexpr double kLargest = 65504;
     Value beyond = arith::CmpFOp::create(t.b, arith::CmpFPredicate::OGT, factor,
                                          t.f32(kLargest));
     fitted = arith::SelectOp::create(
-        t.b, beyond, t.mul(unit.factor, t.f32(1 / kLargest)), fitted);
+        t.b, beyond, t.mul(unitFactor, t.f32(1 / kLargest)), fitted);
     factor = arith::SelectOp::create(t.b, beyond, t.f32(kLargest), factor);
     inverse[half] = warp.halves(factor, ElementType::F16);
     t.ifTrue(warp.equal(warp.pair, 0), [&] {
@@ -415,9 +466,11 @@ void MmaFold::encodeValueTile(Value tile, const PowerOfTwo &unit,
     SmallVector<Value> tiles;
     for (int n = 0; n < warp.tilesPerChunk; ++n) {
       const size_t keyTile = c * warp.tilesPerChunk + n;
-      tiles.push_back(kept[keyTile]
-                          ? kept[keyTile]
-                          : warp.raw(waiting, keptRow(keyTile), t.index(0), 8));
+      if (!kept[keyTile]) {
+        const auto place = *placeOf(waiting, tile, c, n);
+        kept[keyTile] = warp.raw(place.first, place.second, t.index(0), 8);
+      }
+      tiles.push_back(kept[keyTile]);
     }
     warp.storeChunk(h.codes, tile, t.index(c), tiles, factors);
   }

@@ -30,28 +30,32 @@ int pairsOf(int rank) { return rank * (rank + 1) / 2; }
 
 } // namespace
 
+/// One panel is, in turn, Q0, S Q0 made orthonormal, A = S^T of that made
+/// orthonormal, and S A: a product has read its columns before it writes any.
 void MmaFold::fitTerms() {
   Arena &arena = h.arena;
   const int64_t mark = arena.mark();
-  const View keys = arena.take(ElementType::F32, rank, layout.paddedKey);
-  const View values = arena.take(ElementType::F32, rank, layout.paddedValue);
+  const View columns = arena.take(
+      ElementType::F32, rank, std::max(layout.paddedKey, layout.paddedValue));
   for (int r = 0; r < rank; ++r)
-    t.storeAlong(VectorAxis::Value, values, t.index(r),
+    t.storeAlong(VectorAxis::Value, columns, t.index(r),
                  startColumn(t, t.index(r)));
   t.barrier();
   // S Q0 and S A are the same code: two rounds of one loop.
   t.loop(t.index(0), t.index(2), 1, {},
          [&](Value round, ValueRange) -> SmallVector<Value> {
-           multiply(VectorAxis::Value, values, keys);
+           multiply(VectorAxis::Value, columns, columns);
            t.ifTrue(warp.equal(round, 0), [&] {
-             orthonormalise(VectorAxis::Key, keys, /*passes=*/1);
-             multiply(VectorAxis::Key, keys, values);
-             orthonormalise(VectorAxis::Value, values, /*passes=*/2);
+             orthonormalise(VectorAxis::Key, columns, /*passes=*/1);
+             multiply(VectorAxis::Key, columns, columns);
+             orthonormalise(VectorAxis::Value, columns, /*passes=*/2);
+             // The new terms' keys are still zero, and so are the terms.
+             storeTerms(VectorAxis::Value, columns, h.head.compValues,
+                        /*negate=*/false);
            });
            return {};
          });
-  storeTerms(VectorAxis::Key, keys, h.head.compKeys, /*negate=*/true);
-  storeTerms(VectorAxis::Value, values, h.head.compValues, /*negate=*/false);
+  storeTerms(VectorAxis::Key, columns, h.head.compKeys, /*negate=*/true);
   t.barrier();
   arena.reset(mark);
 }
@@ -157,7 +161,8 @@ SmallVector<Value> MmaFold::overValues(const View &columns, int count,
                                        Value c) {
   SmallVector<Value> initial(warp.tilesPerChunk + 1, warp.zeroSum());
   SmallVector<Value> sums = overValueTiles(
-      [&](Value tile) { return warp.loadChunk(h.codes, tile, c); }, initial,
+      [&](Value tile) { return warp.loadChunk(h.readableCodes(), tile, c); },
+      initial,
       [&](Value chunk, Value tile, ValueRange carried) {
         SmallVector<Value> next(carried);
         Value right =

@@ -16,6 +16,8 @@ namespace {
 /// Codes that a lane goes through without a loop. In a loop, only the next ones
 /// are on their way, each for a cache's latency.
 constexpr int64_t kMostBytesUnrolled = 128;
+/// From shared memory, which is near, loops cost nothing and save registers.
+constexpr int64_t kMostStagedUnrolled = 32;
 
 } // namespace
 
@@ -27,8 +29,11 @@ void MmaHead::fold(const TokenUpdate &update) { MmaFold(*this).run(update); }
 
 void MmaFold::run(const TokenUpdate &update) {
   start(update);
-  if (rank > 0)
+  Value lane = t.keyLane;
+  if (rank > 0) {
     fitTerms();
+    lane = warp.forgetLane();
+  }
   keyInverse = line(layout.paddedKey);
   valueInverse = line(layout.paddedValue);
   spreadRowScale();
@@ -43,6 +48,7 @@ void MmaFold::run(const TokenUpdate &update) {
   }
   if (!together)
     encode();
+  warp.useLane(lane);
   h.head.setFill(t, t.index(0));
 }
 
@@ -144,8 +150,7 @@ void MmaFold::storeUpdate(const TokenUpdate &update) {
   h.zeroRows(3 * update.keys.size(), h.records);
 }
 
-//===--- tiles of codes
-//----------------------------------------------------===//
+//===--- tiles of codes ---------------------------------------------------===//
 
 Value MmaFold::keyTile(Value chunk, int n) {
   return t.add(t.mul(chunk, t.index(warp.tilesPerChunk)), t.index(n));
@@ -180,7 +185,8 @@ SmallVector<Value> MmaFold::overOwnTiles(ArrayRef<Value> initial,
       [&](Value c) {
         SmallVector<Value> chunks;
         for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-          chunks.push_back(warp.loadChunk(h.codes, warp.ownValueTile(i), c));
+          chunks.push_back(
+              warp.loadChunk(h.readableCodes(), warp.ownValueTile(i), c));
         return chunks;
       },
       body);
@@ -196,8 +202,9 @@ MmaFold::loadedAhead(int rounds, int64_t ahead, ArrayRef<Value> initial,
     auto type = cast<VectorType>(value.getType());
     bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
   }
-  if (rounds * bytes <= kMostBytesUnrolled) {
-    const int together = std::max<int>(1, ahead / bytes);
+  const bool staged = h.staged.memref != nullptr;
+  if (rounds * bytes <= (staged ? kMostStagedUnrolled : kMostBytesUnrolled)) {
+    const int together = staged ? 1 : std::max<int>(1, ahead / bytes);
     SmallVector<Value> carried(initial);
     for (int i = 0; i < rounds; ++i) {
       if (i % together == 0)

@@ -113,10 +113,11 @@ private:
   };
   struct KeySide {
     llvm::SmallVector<mlir::Value> terms[2];
-    mlir::Value scale[2][2]; // diagonals: high part and rest
-    mlir::Value inverse[2];  // of (2t, 2t + 1, 2t, 2t + 1)
+    std::array<mlir::Value, 2> scale[2]; // diagonals: high part and rest
+    mlir::Value inverse[2];              // of (2t, 2t + 1, 2t, 2t + 1)
   };
   void spreadRowScale();
+  std::array<mlir::Value, 2> scaleDiagonals(mlir::Value firstKey);
   ValueSide valueSide(mlir::Value tile);
   KeySide keySide(mlir::Value tile);
   llvm::SmallVector<ValueSide> ownValueSides();
@@ -126,8 +127,17 @@ private:
   void keyStatistics(ReduceKind kind, const View &out);
   void valueStatistics(ReduceKind kind, const View &out);
   void fitAndEncode();
-  void encodeValueTile(mlir::Value tile, const PowerOfTwo &unit,
-                       const View &waiting);
+  /// Residuals that wait for the scale of their values.
+  struct Waiting {
+    View inPlace; // of codes in shared memory
+    View apart;
+  };
+  Waiting takeWaiting();
+  std::optional<std::pair<View, mlir::Value>>
+  placeOf(const Waiting &waiting, mlir::Value valueTile, int chunk, int n);
+  /// `unit` holds the power of two that residuals are kept over.
+  void encodeValueTile(mlir::Value tile, const View &unit,
+                       const Waiting &waiting);
   void encode();
   /// Whether the last scale and the codes can be found in one pass, from
   /// residuals that stay in registers as f16.
@@ -139,7 +149,8 @@ private:
   const SlotLayout &layout;
   const int rank, firstNew; // row of the first new compensator
   View rowScale, columnScale, keyInverse, valueInverse;
-  View diagonal;
+  View diagonal;             // [key]: its scale's parts, each twice
+  mlir::Value onDiagonal;    // the half of a word that is the lane's
   mlir::Value largestFitted; // of the thread's scales that were fitted last
   View largest;              // scale along each axis
   bool hasInverse[2] = {false, false};

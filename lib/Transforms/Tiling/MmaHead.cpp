@@ -58,12 +58,10 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
                               layout.paddedKey);
   }
   weights = arena.take(ElementType::F32, 1, roundUp(allRows, kTile));
-  workspace = readWorkspace = arena.mark();
-  if (use.vectors > 0 && t.schedule.fetch == CodeFetch::Shared) {
-    const View bytes = warp.codeBytes(head.pool, head.offset);
-    staged = arena.take(bytes.type, 1, bytes.width);
-    readWorkspace = arena.mark();
-  }
+  stagedPlace = arena.mark();
+  if (t.schedule.fetch != CodeFetch::Registers)
+    staged = arena.take(codes.type, 1, codes.width);
+  workspace = arena.mark();
 }
 
 //===--- loads and copies -------------------------------------------------===//
@@ -71,7 +69,10 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
 void MmaHead::load() {
   Loaded now;
   const StoredHead::RawStart raw = head.loadStart(t);
-  if (staged.memref)
+  // Bulk copies do not see what the block itself has just written.
+  if (use.vectors > 0 && t.schedule.fetch == CodeFetch::Bulk)
+    stageCodesInBulk();
+  else if (staged.memref)
     stageCodes();
   else
     loadCodes(now);
@@ -142,6 +143,20 @@ void MmaHead::stageCodes() {
                             whole);
       }
     }
+}
+
+/// By one lane. Rows of panels are too short for that.
+void MmaHead::stageCodesInBulk() {
+  arrival = arena.take(ElementType::F32, 1, 4);
+  workspace = arena.mark();
+  const Value zero = t.index(0);
+  const Value bytes = t.index(codes.width * elementBytes(codes.type));
+  t.ifTrue(warp.equal(warp.thread, 0), [&] {
+    BulkStartOp::create(t.b, arrival.memref);
+    BulkCopyOp::create(t.b, bytes, codes.memref, ValueRange{zero, zero},
+                       staged.memref, ValueRange{zero, zero}, arrival.memref);
+    BulkExpectOp::create(t.b, bytes, arrival.memref);
+  });
 }
 
 void MmaHead::copyCompensators() {
@@ -277,7 +292,7 @@ void MmaHead::weighTerms(Value keyDecay, Value fill) {
   Value zero = t.index(0);
   if (isScalar && layout.window > 1 && layout.window <= 32) {
     Value since = decaySinceLane(fill);
-    t.ifTrue(warp.equal(t.valueLane, 0), [&] {
+    t.ifTrue(warp.less(warp.thread, t.index(32)), [&] {
       t.ifTrue(warp.less(t.keyLane, t.index(layout.window)), [&] {
         Value first = t.mul(t.keyLane, t.index(writes));
         for (int n = 0; n < writes; ++n)
@@ -472,6 +487,8 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
 
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
+  if (arrival.memref)
+    BulkWaitOp::create(t.b, arrival.memref);
   auto addChunks = [&](ArrayRef<Value> chunks, Value c,
                        SmallVector<Value> &sums) {
     const SmallVector<Value> right = warp.rightOfFirst(
@@ -485,7 +502,7 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
     SmallVector<Value> chunks;
     for (int i = 0; i < tiles; ++i) {
       Value tile = warp.ownValueTile(i);
-      chunks.push_back(warp.loadChunk(staged.memref ? staged : codes, tile, c));
+      chunks.push_back(warp.loadChunk(readableCodes(), tile, c));
     }
     return chunks;
   };
@@ -511,7 +528,7 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
 SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
   const int count = vectors.size();
   const Loaded &now = *loaded;
-  arena.reset(readWorkspace);
+  arena.reset(workspace);
   const int64_t width = layout.paddedKey + 8;
   const View folded = arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(termType, 2 * count, width);

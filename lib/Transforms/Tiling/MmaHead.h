@@ -45,6 +45,8 @@ public:
   void loadState();
   void loadToken(const StoredHead &after);
   bool isLoaded() const { return loaded.has_value(); }
+  /// Where codes are read from.
+  const View &readableCodes() const { return staged.memref ? staged : codes; }
   llvm::SmallVector<mlir::Value> read(llvm::ArrayRef<mlir::Value> vectors);
   /// The state after `update` becomes the checkpoint.
   void fold(const TokenUpdate &update);
@@ -63,6 +65,7 @@ private:
   void loadScales(Loaded &now);
   void loadCodes(Loaded &now);
   void stageCodes();
+  void stageCodesInBulk();
   void copyCompensators();
   void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
@@ -117,10 +120,12 @@ private:
   int readRows, allRows;      // rows up to the compensators, and all
   int firstRead, readEnd;     // rows that a read takes, zeros at their end
   View codes;
-  View staged; // the codes in shared memory; empty: they are not
+  int64_t stagedPlace = 0;
+  View staged;  // the codes in shared memory; empty: they are not
+  View arrival; // of bulk copies; empty: there are none
   View termKeys, termValues, decayPanel, totalDecay, weights;
   Arena arena;
-  int64_t workspace = 0, readWorkspace = 0;
+  int64_t workspace = 0;
   std::optional<Loaded> loaded;
 };
 

@@ -47,15 +47,28 @@ WarpTile::WarpTile(LaneTile &tile)
       threads(tile.schedule.threads()), keyTiles(layout.paddedKey / kTile),
       valueTiles(layout.paddedValue / kTile),
       valueTilesPerWarp(tile.schedule.valuesPerLane / kTile) {
-  thread = t.add(t.keyLane, t.mul(t.valueLane, t.index(32)));
-  group = arith::DivUIOp::create(b, t.keyLane, t.index(4));
-  pair = t.mul(arith::RemUIOp::create(b, t.keyLane, t.index(4)), t.index(2));
+  useLane(t.keyLane);
   tilesPerChunk = 1;
   const int bytes = elementBits(layout.codes.type);
   while (2 * tilesPerChunk * bytes <= kLoadBytes &&
          keyTiles % (2 * tilesPerChunk) == 0)
     tilesPerChunk *= 2;
   chunks = keyTiles / tilesPerChunk;
+}
+
+void WarpTile::useLane(Value number) {
+  t.keyLane = number;
+  thread = t.add(t.keyLane, t.mul(t.valueLane, t.index(32)));
+  group = arith::DivUIOp::create(b, t.keyLane, t.index(4));
+  pair = t.mul(arith::RemUIOp::create(b, t.keyLane, t.index(4)), t.index(2));
+}
+
+Value WarpTile::forgetLane() {
+  Value before = t.keyLane;
+  useLane(LaneOp::create(b, b.getIndexType(),
+                         AxisAttr::get(b.getContext(), VectorAxis::Key),
+                         b.getUnitAttr()));
+  return before;
 }
 
 Value WarpTile::raw(const View &view, Value row, Value column, int64_t width) {

@@ -49,6 +49,11 @@ private:
 class WarpTile {
 public:
   explicit WarpTile(LaneTile &tile);
+  /// The lane's number, and what hangs on it, is computed anew from here on:
+  /// what was computed before need not stay in registers. Gives the number
+  /// before, which useLane() takes back at the end of the op's region.
+  mlir::Value forgetLane();
+  void useLane(mlir::Value number);
 
   LaneTile &t;
   mlir::ImplicitLocOpBuilder &b;

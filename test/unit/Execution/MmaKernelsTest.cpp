@@ -84,7 +84,8 @@ TEST(MmaFetch, ChangesNothing) {
   const DecodeSpec spec = test.spec();
   Schedule schedule = mmaScheduleOf(spec, test.record());
   std::vector<std::vector<double>> states;
-  for (CodeFetch fetch : {CodeFetch::Registers, CodeFetch::Shared}) {
+  for (CodeFetch fetch :
+       {CodeFetch::Registers, CodeFetch::Shared, CodeFetch::Bulk}) {
     schedule.fetch = fetch;
     Layer layer(spec, inOrder(2), schedule, CodeOrder::Fragments,
                 Kernels::Decode);
@@ -94,6 +95,7 @@ TEST(MmaFetch, ChangesNothing) {
     states.push_back(layer.states());
   }
   EXPECT_EQ(states[0], states[1]);
+  EXPECT_EQ(states[0], states[2]);
 }
 
 INSTANTIATE_TEST_SUITE_P(
