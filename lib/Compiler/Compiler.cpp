@@ -17,7 +17,6 @@
 #include "decant/Spec/SpecReader.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Config/llvm-config.h"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -204,11 +203,6 @@ double CompileTimes::total() const {
   return std::accumulate(
       stages.begin(), stages.end(), 0.0,
       [](double sum, const auto &stage) { return sum + stage.second; });
-}
-
-std::string decant::compilerVersion() {
-  return fmt::format("decant {} (LLVM {})", DECANT_VERSION,
-                     LLVM_VERSION_STRING);
 }
 
 Expected<RuleInfo> decant::describeRule(const DecodeSpec &spec) {

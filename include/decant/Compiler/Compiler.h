@@ -68,7 +68,8 @@ Expected<std::string> emit(const DecodeSpec &spec,
 /// The inputs that the spec's rule takes and the records that a token adds.
 Expected<RuleInfo> describeRule(const DecodeSpec &spec);
 
-/// Version of Decant and of the LLVM inside; part of every cache key.
+/// Version of Decant and of the LLVM inside, and a hash of the sources that
+/// kernels come from; part of every cache key.
 std::string compilerVersion();
 
 } // namespace decant
