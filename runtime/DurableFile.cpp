@@ -39,6 +39,31 @@ Status failure(const char *action, const std::string &path, int error) {
                                     std::generic_category().message(error)));
 }
 
+Expected<std::string> readAll(const FileDescriptor &file,
+                              const std::string &path, int &found) {
+  auto refuse = [&] {
+    found = errno;
+    return failure("read", path, found);
+  };
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0)
+    return refuse();
+  std::string bytes(size_t(facts.st_size), '\0');
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    ssize_t got = read(file.get(), &bytes[filled], bytes.size() - filled);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return refuse();
+    if (got == 0)
+      break; // shorter than it was: the content checks will say so
+    filled += size_t(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
 } // namespace
 
 Expected<std::string> decant::readWholeFile(const std::string &path,
@@ -48,23 +73,8 @@ Expected<std::string> decant::readWholeFile(const std::string &path,
     *missing = file.get() < 0 && errno == ENOENT;
   if (file.get() < 0)
     return failure("open", path, errno);
-  struct stat facts = {};
-  if (fstat(file.get(), &facts) != 0)
-    return failure("read", path, errno);
-  std::string bytes(size_t(facts.st_size), '\0');
-  size_t filled = 0;
-  while (filled < bytes.size()) {
-    ssize_t got = read(file.get(), &bytes[filled], bytes.size() - filled);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return failure("read", path, errno);
-    if (got == 0)
-      break; // shorter than it was: the content checks will say so
-    filled += size_t(got);
-  }
-  bytes.resize(filled);
-  return bytes;
+  int ignored = 0;
+  return readAll(file, path, ignored);
 }
 
 Status decant::writeDurably(const std::string &path, const std::string &bytes) {
@@ -94,4 +104,41 @@ Status decant::syncFolder(const std::string &path) {
   if (fsync(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
     return failure("sync", path, errno);
   return {};
+}
+
+Expected<OpenFolder> OpenFolder::open(const std::string &path, int &found) {
+  const int number =
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (number >= 0)
+    return OpenFolder(number, path);
+  found = errno;
+  return failure("open", path, found);
+}
+
+OpenFolder::OpenFolder(OpenFolder &&other) noexcept
+    : number(std::exchange(other.number, -1)), path(std::move(other.path)) {}
+
+OpenFolder &OpenFolder::operator=(OpenFolder &&other) noexcept {
+  std::swap(number, other.number);
+  std::swap(path, other.path);
+  return *this;
+}
+
+OpenFolder::~OpenFolder() {
+  if (number >= 0)
+    close(number);
+}
+
+Expected<std::string> OpenFolder::read(const char *name, int &found) const {
+  FileDescriptor file(openat(number, name, O_RDONLY | O_CLOEXEC));
+  if (file.get() >= 0)
+    return readAll(file, path + "/" + name, found);
+  found = errno;
+  return failure("open", path + "/" + name, found);
+}
+
+bool OpenFolder::isAt(const std::string &place) const {
+  struct stat mine = {}, there = {};
+  return fstat(number, &mine) == 0 && lstat(place.c_str(), &there) == 0 &&
+         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }

@@ -8,31 +8,45 @@
 
 #include "decant/Runtime/KernelCache.h"
 
-#include "DurableFile.h"
+#include "CacheEntry.h"
+#include "decant/Runtime/CacheFolder.h"
 
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#include <random>
-#include <unistd.h>
-#define XXH_INLINE_ALL // nothing to link with
-#include <xxhash.h>
+#include <sys/stat.h>
 
 using namespace decant;
 namespace fs = std::filesystem;
 
 namespace {
 
-/// Of the folder's layout; the image inside has a version of its own.
-constexpr int kCacheFormat = 1;
-
-std::string hash128(const std::string &bytes) {
-  XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
 CacheLookup miss(MissReason reason, std::string detail) {
   return {nullptr, reason, std::move(detail)};
+}
+
+/// Sets the time of last use. Whoever may not do that leaves the order of what
+/// goes first a little less true.
+void touch(const std::string &folder) {
+  utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
+}
+
+/// The image in an entry's files, or what is wrong with them.
+CacheLookup checkFiles(const cache::Files &files, const std::string &key,
+                       const std::string &compiler, const std::string &folder) {
+  if (files.meta != cache::metaText(compiler, files.key, files.image))
+    return miss(MissReason::Corrupt,
+                folder + ": key.txt and image are not those that meta.json "
+                         "describes");
+  if (files.key != key)
+    return miss(MissReason::KeyMismatch,
+                folder + "/key.txt: the entry was made for another key");
+  Expected<KernelImage> loaded = deserialize(files.image);
+  if (!loaded)
+    return miss(MissReason::Corrupt,
+                folder + "/image: " + loaded.status().message());
+  return {std::make_shared<const KernelImage>(loaded.take()),
+          MissReason::Absent, ""};
 }
 
 } // namespace
@@ -52,14 +66,16 @@ const char *decant::toString(MissReason reason) {
 }
 
 KernelCache::KernelCache(CacheOptions given) : options(std::move(given)) {
+  const std::string name = cache::versionFolderName(options.compiler);
   if (!options.root.empty())
-    versionFolder = fmt::format("{}/v{}-{}", options.root, kCacheFormat,
-                                hash128(options.compiler).substr(0, 16));
+    versionFolder = options.root + "/" + name;
+  for (const std::string &layer : options.layers)
+    layerFolders.push_back(layer + "/" + name);
 }
 
 std::string KernelCache::entryFolder(const std::string &key) const {
   return versionFolder.empty() ? std::string()
-                               : versionFolder + "/" + hash128(key);
+                               : versionFolder + "/" + cache::entryName(key);
 }
 
 CacheLookup KernelCache::lookup(const std::string &key) {
@@ -71,8 +87,7 @@ CacheLookup KernelCache::lookup(const std::string &key) {
       return {found->second, MissReason::Absent, ""};
     }
   }
-  CacheLookup result =
-      versionFolder.empty() ? miss(MissReason::Absent, "") : readEntry(key);
+  CacheLookup result = readDisk(key);
   std::lock_guard<std::mutex> lock(mutex);
   if (!result.image) {
     ++counts.misses;
@@ -80,6 +95,63 @@ CacheLookup KernelCache::lookup(const std::string &key) {
   }
   ++counts.diskHits;
   result.image = memory.emplace(key, result.image).first->second;
+  return result;
+}
+
+/// The first entry that is good; without one, what was wrong with the first
+/// that is there.
+CacheLookup KernelCache::readDisk(const std::string &key) {
+  CacheLookup result = miss(MissReason::Absent, "");
+  if (!versionFolder.empty()) {
+    const std::string folder = entryFolder(key);
+    result = readEntry(key, folder, Access::ReadWrite);
+    if (result.image) {
+      touch(folder);
+      return result;
+    }
+  }
+  for (const std::string &layer : layerFolders) {
+    CacheLookup below =
+        readEntry(key, layer + "/" + cache::entryName(key), Access::ReadOnly);
+    if (below.image) {
+      std::lock_guard<std::mutex> lock(mutex);
+      ++counts.layerHits;
+      return below;
+    }
+    if (result.reason == MissReason::Absent)
+      result = std::move(below);
+  }
+  return result;
+}
+
+CacheLookup KernelCache::readEntry(const std::string &key,
+                                   const std::string &folder, Access access) {
+  const cache::Reading reading = cache::readFiles(folder);
+  CacheLookup result =
+      reading.miss ? miss(*reading.miss, reading.detail)
+                   : checkFiles(reading.files, key, options.compiler, folder);
+  const bool bad = result.reason == MissReason::Corrupt ||
+                   result.reason == MissReason::KeyMismatch;
+  if (result.image || !bad)
+    return result;
+  if (access == Access::ReadOnly) {
+    warn("a cache layer has a bad entry, which is passed over: " +
+         result.detail);
+    return result;
+  }
+  const Expected<std::string> place = cache::moveToQuarantine(
+      folder, reading.folder ? &*reading.folder : nullptr);
+  if (!place) {
+    warn(fmt::format("a cache entry is bad and its kernels are made again: "
+                     "{}; it stays, since {}",
+                     result.detail, place.status().message()));
+  } else if (!place->empty()) {
+    warn(fmt::format("a cache entry is bad and its kernels are made again: "
+                     "{}; it is now {}",
+                     result.detail, *place));
+    std::lock_guard<std::mutex> lock(mutex);
+    ++counts.quarantined;
+  }
   return result;
 }
 
@@ -91,93 +163,45 @@ std::shared_ptr<const KernelImage> KernelCache::store(const std::string &key,
   auto kept = std::make_shared<const KernelImage>(std::move(image));
   if (!versionFolder.empty()) {
     Status written = writeEntry(key, bytes, kept);
-    std::lock_guard<std::mutex> lock(mutex);
-    if (!written.ok() && !warned) {
-      warned = true;
-      warning = fmt::format("compiled kernels are kept in memory only, since "
-                            "the cache folder cannot be written: {}",
-                            written.message());
-    }
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!written.ok() && !std::exchange(saidUnwritable, true))
+      warnings.push_back(
+          fmt::format("compiled kernels are kept in memory only, since the "
+                      "cache folder cannot be written: {}",
+                      written.message()));
+    lock.unlock();
+    if (written.ok() && options.maxBytes > 0)
+      makeRoom();
   }
   std::lock_guard<std::mutex> lock(mutex);
   return memory[key] = kept;
 }
 
-std::string KernelCache::takeWarning() {
+/// Failures are for `decant cache gc` to report: they cost disk space alone.
+void KernelCache::makeRoom() {
+  Expected<CacheFolder> folder = CacheFolder::open(options.root);
+  if (!folder)
+    return;
+  Expected<CacheRemoval> removed = folder->collect(options.maxBytes);
+  if (!removed)
+    return;
   std::lock_guard<std::mutex> lock(mutex);
-  return std::exchange(warning, {});
+  counts.evicted += removed->entries;
+}
+
+void KernelCache::warn(std::string line) {
+  std::lock_guard<std::mutex> lock(mutex);
+  warnings.push_back(std::move(line));
+}
+
+std::vector<std::string> KernelCache::takeWarnings() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return std::exchange(warnings, {});
 }
 
 CacheCounters KernelCache::counters() const {
   std::lock_guard<std::mutex> lock(mutex);
   return counts;
-}
-
-/// Derived from the other two files alone, so that comparing the whole text
-/// leaves no byte of an entry unverified.
-std::string KernelCache::metaText(const std::string &key,
-                                  const std::string &image) const {
-  nlohmann::json meta = {
-      {"format", kCacheFormat},      {"compiler", options.compiler},
-      {"key_bytes", key.size()},     {"key_xxh128", hash128(key)},
-      {"image_bytes", image.size()}, {"image_xxh128", hash128(image)}};
-  return meta.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
-}
-
-CacheLookup KernelCache::readEntry(const std::string &key) {
-  std::string folder = entryFolder(key);
-  std::error_code error;
-  fs::file_status found = fs::symlink_status(folder, error);
-  if (found.type() == fs::file_type::not_found)
-    return miss(MissReason::Absent, "");
-  // A file above the entry, say: there is none, and there cannot be one.
-  if (error)
-    return miss(MissReason::Unreadable, folder + ": " + error.message());
-  if (found.type() != fs::file_type::directory) {
-    quarantine(folder);
-    return miss(MissReason::Corrupt, folder + ": not a folder");
-  }
-
-  struct Part {
-    const char *name;
-    std::string bytes;
-  } parts[] = {{"key.txt", {}}, {"image", {}}, {"meta.json", {}}};
-  for (Part &part : parts) {
-    bool missing = false;
-    std::string path = folder + "/" + part.name;
-    Expected<std::string> bytes = readWholeFile(path, &missing);
-    if (!bytes && !missing)
-      return miss(MissReason::Unreadable, bytes.status().message());
-    if (!bytes) {
-      // Between the check above and here, another reader may have moved it.
-      if (fs::symlink_status(folder, error).type() == fs::file_type::not_found)
-        return miss(MissReason::Absent, "");
-      quarantine(folder);
-      return miss(MissReason::Corrupt, path + ": missing");
-    }
-    part.bytes = bytes.take();
-  }
-  const std::string &foundKey = parts[0].bytes, &image = parts[1].bytes;
-  if (parts[2].bytes != metaText(foundKey, image)) {
-    quarantine(folder);
-    return miss(MissReason::Corrupt,
-                folder + ": key.txt and image are not those that meta.json "
-                         "describes");
-  }
-  if (foundKey != key) {
-    quarantine(folder);
-    return miss(MissReason::KeyMismatch,
-                folder + "/key.txt: the entry was made for another key");
-  }
-  Expected<KernelImage> loaded = deserialize(image);
-  if (!loaded) {
-    quarantine(folder);
-    return miss(MissReason::Corrupt,
-                folder + "/image: " + loaded.status().message());
-  }
-  return {std::make_shared<const KernelImage>(loaded.take()),
-          MissReason::Absent, ""};
 }
 
 Status KernelCache::writeEntry(const std::string &key,
@@ -187,19 +211,31 @@ Status KernelCache::writeEntry(const std::string &key,
     return Status::failed(path + ": " + error.message());
   };
   std::error_code error;
-  fs::create_directories(versionFolder, error);
+  const std::string temporary =
+      versionFolder + "/" + cache::kTemporary + cache::uniqueSuffix();
+  // Twice, since another process may just have removed an empty folder.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    fs::create_directories(versionFolder, error);
+    if (error)
+      return failure(versionFolder, error);
+    if (fs::create_directory(temporary, error))
+      break;
+  }
   if (error)
-    return failure(versionFolder, error);
-  std::string temporary = versionFolder + "/.tmp-" + uniqueSuffix();
-  if (!fs::create_directory(temporary, error) || error)
     return failure(temporary, error);
 
   std::string folder = entryFolder(key);
-  Status status = writeDurably(temporary + "/image", imageBytes);
-  if (status.ok())
-    status = writeDurably(temporary + "/key.txt", key);
-  if (status.ok())
-    status = writeDurably(temporary + "/meta.json", metaText(key, imageBytes));
+  struct Part {
+    const char *name;
+    std::string bytes;
+  };
+  Status status;
+  for (const Part &part :
+       {Part{cache::kImageFile, imageBytes}, Part{cache::kKeyFile, key},
+        Part{cache::kMetaFile,
+             cache::metaText(options.compiler, key, imageBytes)}})
+    if (status.ok())
+      status = writeDurably(temporary + "/" + part.name, part.bytes);
   if (status.ok())
     status = syncFolder(temporary);
 
@@ -212,7 +248,7 @@ Status KernelCache::writeEntry(const std::string &key,
       ++counts.stores;
       return syncFolder(versionFolder);
     }
-    CacheLookup winner = readEntry(key);
+    CacheLookup winner = readEntry(key, folder, Access::ReadWrite);
     if (winner.image) {
       std::error_code ignored;
       fs::remove_all(temporary, ignored);
@@ -227,30 +263,4 @@ Status KernelCache::writeEntry(const std::string &key,
   std::error_code ignored;
   fs::remove_all(temporary, ignored);
   return status;
-}
-
-void KernelCache::quarantine(const std::string &folder) {
-  std::string ward = versionFolder + "/quarantine";
-  std::error_code error;
-  fs::create_directories(ward, error);
-  fs::rename(folder,
-             fmt::format("{}/{}-{}", ward, fs::path(folder).filename().string(),
-                         uniqueSuffix()),
-             error);
-  if (error)
-    return; // read-only, or another process was faster: it is not used anyway
-  std::lock_guard<std::mutex> lock(mutex);
-  ++counts.quarantined;
-}
-
-std::string KernelCache::uniqueSuffix() {
-  uint64_t number;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    number = serial++;
-  }
-  // Process ids repeat between hosts and containers that share a folder.
-  std::random_device random;
-  return fmt::format("{}-{:08x}{:08x}-{}", getpid(), random(), random(),
-                     number);
 }

@@ -137,7 +137,9 @@ typedef struct DecantEngineOptions {
   size_t struct_size;
   /* Null: $DECANT_CACHE_DIR, else $XDG_CACHE_HOME/decant, else
      $HOME/.cache/decant; without any of them DECANT_CACHE_MEMORY is meant. Only
-     with DECANT_CACHE_DISK. */
+     with DECANT_CACHE_DISK. It holds $DECANT_CACHE_LIMIT bytes at most (as
+     "512M"; 2G otherwise, 0 is no limit). Folders of $DECANT_CACHE_PATH, with
+     colons between them, are looked into after it and never written. */
   const char *cache_folder;
   int32_t cache_mode; /* DecantCacheMode */
   /* That run a call on the CPU device, the caller's among them; 0: one per
@@ -156,7 +158,9 @@ typedef struct DecantPrepareReport {
   double load_ms;          /* onto the device, the driver's compiler included */
   double total_ms;         /* until the layer was ready */
   const char *miss_reason; /* why the cache had no kernels */
-  const char *warning;     /* why kernels are not kept on disk; said once */
+  /* One line each: why kernels are not kept on disk (said once), and entries of
+     the cache that were damaged. */
+  const char *warning;
 } DecantPrepareReport;
 
 /* `options` null: all defaults. Reads the environment, once, and touches no

@@ -12,7 +12,8 @@
 //
 // Nothing is global: two engines in one process do not meet. One engine may be
 // used from several threads at once; of those that ask for the same kernels,
-// one compiles. Devices and programs may outlive their engine.
+// one compiles, and of processes that share a cache folder too. Devices and
+// programs may outlive their engine.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_ENGINE_H
@@ -33,9 +34,18 @@ enum class CacheMode {
   Off,    // nowhere: every prepare compiles
 };
 
+/// Room for the kernels of some thousand layers.
+constexpr int64_t kDefaultCacheBytes = int64_t(2) << 30;
+
 struct EngineOptions {
   CacheMode cacheMode = CacheMode::Memory;
   std::string cacheFolder; // with CacheMode::Disk
+  /// Folders of the same form that are looked into after cacheFolder and never
+  /// written, in this order: a site's, and one that came with an installation.
+  std::vector<std::string> cacheLayers;
+  /// The most that cacheFolder may hold; what was unused for longest goes. 0 is
+  /// no limit.
+  int64_t cacheBytes = kDefaultCacheBytes;
   /// Threads that run blocks on the CPU device, the caller's among them; 0 is
   /// one per processor, 16 at most. Results do not depend on it.
   int threads = 0;
@@ -45,8 +55,12 @@ struct EngineOptions {
   ///   DECANT_CACHE_DIR   the cache folder, if set and not empty; else
   ///   XDG_CACHE_HOME     + "/decant", if an absolute path; else
   ///   HOME               + "/.cache/decant", if set and not empty; else
-  ///                      kernels are kept in memory only.
+  ///                      kernels are kept in memory only;
+  ///   DECANT_CACHE_PATH  cacheLayers, with colons between them;
+  ///   DECANT_CACHE_LIMIT cacheBytes, as "512M".
   static EngineOptions fromEnvironment();
+  /// What is wrong with a variable; Engine::create gives it back.
+  Status environment;
 };
 
 /// Where one image came from, and how long that took.
@@ -62,8 +76,10 @@ struct ImageReport {
 struct PrepareReport {
   std::vector<ImageReport> images; // made at the same time
   double imagesMs = 0;             // until the last of them was there
-  double loadMs = 0;   // onto the device, with the driver's own compiler
-  std::string warning; // why kernels are not kept on disk; said once
+  double loadMs = 0; // onto the device, with the driver's own compiler
+  /// What a user should know of the cache, one line each: why kernels are not
+  /// kept on disk (said once), and each bad entry.
+  std::vector<std::string> warnings;
 
   /// Whether everything was in the cache.
   bool warm() const;

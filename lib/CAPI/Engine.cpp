@@ -68,7 +68,8 @@ DecantPrepareReport convert(const PrepareReport &facts, DecantEngine &engine) {
   for (const ImageReport &image : facts.images)
     if (image.compiled && !values.miss_reason)
       values.miss_reason = engine.keep(image.missReason);
-  values.warning = engine.keep(facts.warning);
+  values.warning =
+      engine.keep(fmt::format("{}", fmt::join(facts.warnings, "\n")));
   return values;
 }
 

@@ -121,8 +121,18 @@ Expected<TargetInfo> decant::targetFor(const Device &device) {
 struct Engine::Impl {
   Impl(EngineOptions given, ImageSource source)
       : options(std::move(given)), source(std::move(source)),
-        cache({options.cacheMode == CacheMode::Disk ? options.cacheFolder : "",
-               compilerVersion()}) {}
+        cache(cacheOptions(options)) {}
+
+  static CacheOptions cacheOptions(const EngineOptions &options) {
+    CacheOptions result;
+    result.compiler = compilerVersion();
+    if (options.cacheMode == CacheMode::Disk)
+      result.root = options.cacheFolder;
+    if (options.cacheMode != CacheMode::Off)
+      result.layers = options.cacheLayers;
+    result.maxBytes = options.cacheBytes;
+    return result;
+  }
 
   EngineOptions options;
   ImageSource source;
@@ -140,12 +150,18 @@ Engine &Engine::operator=(Engine &&) noexcept = default;
 Engine::~Engine() = default;
 
 Expected<Engine> Engine::create(EngineOptions options, ImageSource source) {
+  DECANT_TRY(options.environment);
   if (options.cacheMode == CacheMode::Disk && options.cacheFolder.empty())
     return Status::invalid("option \"cacheFolder\" is empty; a disk cache "
                            "needs a folder");
   if (options.threads < 0)
     return Status::invalid(fmt::format(
         "option \"threads\" is {}; 0 or more are allowed", options.threads));
+  if (options.cacheBytes < 0)
+    return Status::invalid(
+        fmt::format("option \"cacheBytes\" is {}; 0 (no limit) or more are "
+                    "allowed",
+                    options.cacheBytes));
   return Engine(std::make_unique<Impl>(std::move(options), std::move(source)));
 }
 
@@ -180,11 +196,17 @@ Expected<KernelImage> Engine::image(const DecodeSpec &spec,
   const std::string key = cacheKey(spec, options);
   std::shared_ptr<std::mutex> lock = impl->locks.of(key);
   std::unique_lock<std::mutex> guard(*lock, std::defer_lock);
+  CacheClaim claim;
   facts.missReason = "the cache is off";
   if (cached) {
     guard.lock();
     Stopwatch lookup;
     CacheLookup found = impl->cache.lookup(key);
+    if (!found.image) {
+      claim = impl->cache.claim(key);
+      if (claim.lookAgain)
+        found = impl->cache.lookup(key);
+    }
     facts.lookupMs = lookup.milliseconds();
     if (found.image) {
       facts.missReason.clear();
@@ -238,7 +260,7 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
     DECANT_ASSIGN(transfer, std::move(moving));
   }
   facts.imagesMs = making.milliseconds();
-  facts.warning = impl->cache.takeWarning();
+  facts.warnings = impl->cache.takeWarnings();
 
   Stopwatch loading;
   LoadOptions load;

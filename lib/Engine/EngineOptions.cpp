@@ -8,6 +8,9 @@
 
 #include "decant/Engine.h"
 
+#include "decant/Runtime/CacheFolder.h"
+
+#include <algorithm>
 #include <cstdlib>
 
 using namespace decant;
@@ -30,8 +33,26 @@ static std::string cacheFolderFromEnvironment() {
   return "";
 }
 
+/// The parts of a list with colons between them, without empty ones.
+static std::vector<std::string> parts(const std::string &list) {
+  std::vector<std::string> result;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(':', begin), list.size());
+    if (end > begin)
+      result.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
 EngineOptions EngineOptions::fromEnvironment() {
   EngineOptions options;
+  options.cacheLayers = parts(variable("DECANT_CACHE_PATH"));
+  if (std::string limit = variable("DECANT_CACHE_LIMIT"); !limit.empty()) {
+    auto bytes = parseByteCount("DECANT_CACHE_LIMIT", limit);
+    options.environment = bytes.status();
+    options.cacheBytes = bytes ? *bytes : options.cacheBytes;
+  }
   options.cacheFolder = cacheFolderFromEnvironment();
   options.cacheMode =
       options.cacheFolder.empty() ? CacheMode::Memory : CacheMode::Disk;

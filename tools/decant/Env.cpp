@@ -32,7 +32,8 @@ namespace {
 
 /// What EngineOptions::fromEnvironment() reads.
 constexpr const char *kVariables[] = {"DECANT_CACHE_DIR", "XDG_CACHE_HOME",
-                                      "HOME"};
+                                      "HOME", "DECANT_CACHE_PATH",
+                                      "DECANT_CACHE_LIMIT"};
 
 /// Why nothing can be written below `folder`, empty if it can; creates nothing.
 std::string whyNotWritable(const std::filesystem::path &folder) {

@@ -256,8 +256,7 @@ Command decant::tool::addRun(CLI::App &root) {
             Report report;
             report.json = toJson(run, *options);
             report.text = toText(run, *options);
-            if (!run.prepare.warning.empty())
-              report.warnings.push_back(run.prepare.warning);
+            report.warnings = run.prepare.warnings;
             report.verdict = judge(run, *options);
             return report;
           }};

@@ -178,11 +178,12 @@ TEST_F(EngineTest, AFolderThatCannotBeWrittenCostsAWarning) {
   auto device = *one.openDevice("cpu");
   PrepareReport first, second;
   ASSERT_TRUE(one.prepare(smallSpec(), device, &first).ok());
-  EXPECT_NE(first.warning.find("/proc/decant"), std::string::npos)
-      << first.warning;
+  ASSERT_EQ(first.warnings.size(), 1u);
+  EXPECT_NE(first.warnings[0].find("/proc/decant"), std::string::npos)
+      << first.warnings[0];
   ASSERT_TRUE(one.prepare(smallSpec(), device, &second).ok());
   EXPECT_TRUE(second.warm()) << "memory still keeps it";
-  EXPECT_EQ(second.warning, "");
+  EXPECT_TRUE(second.warnings.empty());
 }
 
 TEST_F(EngineTest, AnErrorOfTheCompilerIsPassedOnAndNotKept) {
