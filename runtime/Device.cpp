@@ -15,6 +15,13 @@ using namespace decant;
 LoadedImage::~LoadedImage() = default;
 Device::~Device() = default;
 
+Expected<KernelImage> Device::link(const KernelImage &image) const {
+  return Status::invalid(fmt::format("device {} has no linker for image \"{}\"",
+                                     info().name, image.specName));
+}
+
+Expected<bool> Device::isCapturing(StreamHandle) const { return false; }
+
 int LoadedImage::entryIndex(const std::string &role) const {
   const std::vector<KernelEntry> &entries = image().entries;
   for (size_t i = 0; i < entries.size(); ++i)

@@ -161,7 +161,27 @@ typedef struct DecantPrepareReport {
   /* One line each: why kernels are not kept on disk (said once), and entries of
      the cache that were damaged. */
   const char *warning;
+  double link_ms;     /* PTX to machine code, by the driver; as compile_ms */
+  const char *target; /* that the kernels are for */
+  /* Why that is not the device's own target: a device that this library does
+     not know, or a driver that does not read its PTX. */
+  const char *target_note;
 } DecantPrepareReport;
+
+/* What an engine has done since it was made. While a host that is warm decodes,
+   none of it grows. */
+typedef struct DecantEngineCounters {
+  size_t struct_size;
+  int64_t compiles; /* images that the compiler made, or failed to */
+  int64_t links;    /* images that the driver made machine code of */
+  int64_t loads;    /* programs loaded onto a device */
+  int64_t memory_hits, disk_hits, misses; /* of the cache */
+  int64_t layer_hits;                     /* of disk_hits, in a read-only one */
+  int64_t stores;                         /* entries written */
+  int64_t adopted;     /* entries that another process wrote first */
+  int64_t quarantined; /* damaged entries moved away */
+  int64_t evicted;     /* entries given up for others */
+} DecantEngineCounters;
 
 /* `options` null: all defaults. Reads the environment, once, and touches no
    folder before it prepares. Engines do not share anything but folders. */
@@ -181,6 +201,14 @@ DECANT_API DecantStatus decantEnginePrepare(DecantEngine *engine,
                                             const DecantDevice *device,
                                             DecantPrepareReport *report,
                                             DecantProgram **program);
+/* The same, and refused, with the layer's shape, while `stream` is captured: a
+   capture must not compile or load. Of the default stream (null), and with
+   decantEnginePrepare: while one that waits for it is captured. */
+DECANT_API DecantStatus decantEnginePrepareForStream(
+    DecantEngine *engine, const DecantSpec *spec, const DecantDevice *device,
+    void *stream, DecantPrepareReport *report, DecantProgram **program);
+DECANT_API DecantStatus decantEngineGetCounters(const DecantEngine *engine,
+                                                DecantEngineCounters *counters);
 
 #ifdef __cplusplus
 }

@@ -66,26 +66,45 @@ struct EngineOptions {
 /// Where one image came from, and how long that took.
 struct ImageReport {
   KernelSet kernels = KernelSet::Decode;
-  bool compiled = false;  // false: it was in the cache
-  std::string missReason; // of a compiled image: why the cache had none
-  double lookupMs = 0;
+  bool compiled = false;  // by the compiler
+  bool linked = false;    // PTX to machine code, by the driver
+  std::string missReason; // why one of them: what the cache lacked
+  double lookupMs = 0;    // waiting for another process's work included
   double compileMs = 0;
+  double linkMs = 0;
   CompileTimes stages; // of compileMs
 };
 
 struct PrepareReport {
   std::vector<ImageReport> images; // made at the same time
   double imagesMs = 0;             // until the last of them was there
-  double loadMs = 0; // onto the device, with the driver's own compiler
+  double loadMs = 0;               // onto the device
+  std::string target;              // that the kernels are for
+  /// Why that is not the device's own target, empty where it is: a device that
+  /// this build does not know, or a driver that does not read its PTX.
+  std::string targetNote;
   /// What a user should know of the cache, one line each: why kernels are not
   /// kept on disk (said once), and each bad entry.
   std::vector<std::string> warnings;
 
   /// Whether everything was in the cache.
   bool warm() const;
-  double lookupMs() const;
-  double compileMs() const;
+  double lookupMs() const { return sum(&ImageReport::lookupMs); }
+  double compileMs() const { return sum(&ImageReport::compileMs); }
+  double linkMs() const { return sum(&ImageReport::linkMs); }
   double totalMs() const { return imagesMs + loadMs; }
+
+private:
+  double sum(double ImageReport::*member) const;
+};
+
+/// What an engine has done since it was made. None of it grows while a host
+/// that is warm decodes, whatever batches come: that is how it proves it.
+struct EngineCounters {
+  int64_t compiles = 0; // images that the compiler made, or failed to
+  int64_t links = 0;    // images that the driver made machine code of
+  int64_t loads = 0;    // programs loaded onto a device
+  CacheCounters cache;
 };
 
 /// What makes images: the compiler, or whatever stands in for it.
@@ -113,13 +132,15 @@ public:
 
   /// Decode and transfer kernels, loaded on `device`; no transfer kernels where
   /// the rule carries vectors beside its state. A GPU kernel that spills
-  /// registers is refused.
+  /// registers is refused, and so is the whole call while `stream`, which the
+  /// host is going to use, is being captured.
   Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
                                              std::shared_ptr<Device> device,
-                                             PrepareReport *report = nullptr);
+                                             PrepareReport *report = nullptr,
+                                             StreamHandle stream = nullptr);
 
   const EngineOptions &options() const;
-  CacheCounters cacheCounters() const;
+  EngineCounters counters() const;
 
 private:
   struct Impl;

@@ -38,6 +38,7 @@ Expected<EngineOptions> convert(const DecantEngineOptions *given) {
     return result;
   case DECANT_CACHE_MEMORY:
     result.cacheMode = CacheMode::Memory;
+    result.cacheLayers.clear();
     break;
   case DECANT_CACHE_OFF:
     result.cacheMode = CacheMode::Off;
@@ -64,9 +65,12 @@ DecantPrepareReport convert(const PrepareReport &facts, DecantEngine &engine) {
   values.lookup_ms = facts.lookupMs();
   values.compile_ms = facts.compileMs();
   values.load_ms = facts.loadMs;
+  values.link_ms = facts.linkMs();
+  values.target = engine.keep(facts.target);
+  values.target_note = engine.keep(facts.targetNote);
   values.total_ms = facts.totalMs();
   for (const ImageReport &image : facts.images)
-    if (image.compiled && !values.miss_reason)
+    if ((image.compiled || image.linked) && !values.miss_reason)
       values.miss_reason = engine.keep(image.missReason);
   values.warning =
       engine.keep(fmt::format("{}", fmt::join(facts.warnings, "\n")));
@@ -112,6 +116,13 @@ DecantStatus decantEnginePrepare(DecantEngine *engine, const DecantSpec *spec,
                                  const DecantDevice *device,
                                  DecantPrepareReport *report,
                                  DecantProgram **program) {
+  return decantEnginePrepareForStream(engine, spec, device, nullptr, report,
+                                      program);
+}
+
+DecantStatus decantEnginePrepareForStream(
+    DecantEngine *engine, const DecantSpec *spec, const DecantDevice *device,
+    void *stream, DecantPrepareReport *report, DecantProgram **program) {
   return guarded([&]() -> Status {
     if (!program)
       return nullArgument("program");
@@ -123,11 +134,11 @@ DecantStatus decantEnginePrepare(DecantEngine *engine, const DecantSpec *spec,
     if (!device)
       return nullArgument("device");
     // Before the work, so that a refused call has done none.
-    if (report && report->struct_size != sizeof(*report))
+    if (report && !knowsSize<DecantPrepareReport>(report->struct_size))
       return wrongSize("report", report->struct_size, sizeof(*report));
     PrepareReport facts;
-    DECANT_ASSIGN(auto made,
-                  engine->engine.prepare(spec->spec, device->device, &facts));
+    DECANT_ASSIGN(auto made, engine->engine.prepare(spec->spec, device->device,
+                                                    &facts, stream));
     // The handle exists before the report says so.
     auto handle = std::make_unique<DecantProgram>();
     handle->program = std::move(made);
@@ -135,6 +146,28 @@ DecantStatus decantEnginePrepare(DecantEngine *engine, const DecantSpec *spec,
       DECANT_TRY(writeSized("report", convert(facts, *engine), report));
     *program = handle.release();
     return {};
+  });
+}
+
+DecantStatus decantEngineGetCounters(const DecantEngine *engine,
+                                     DecantEngineCounters *counters) {
+  return guarded([&]() -> Status {
+    if (!engine)
+      return nullArgument("engine");
+    const EngineCounters facts = engine->engine.counters();
+    DecantEngineCounters values = {};
+    values.compiles = facts.compiles;
+    values.links = facts.links;
+    values.loads = facts.loads;
+    values.memory_hits = facts.cache.memoryHits;
+    values.disk_hits = facts.cache.diskHits;
+    values.misses = facts.cache.misses;
+    values.layer_hits = facts.cache.layerHits;
+    values.stores = facts.cache.stores;
+    values.adopted = facts.cache.adopted;
+    values.quarantined = facts.cache.quarantined;
+    values.evicted = facts.cache.evicted;
+    return writeSized("counters", values, counters);
   });
 }
 

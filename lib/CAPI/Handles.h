@@ -37,6 +37,10 @@ private:
 namespace decant {
 namespace capi {
 
+template <> constexpr size_t firstSize<DecantPrepareReport>() {
+  return offsetof(DecantPrepareReport, link_ms);
+}
+
 /// A copy of `text` for the caller, who frees it by decantTextDestroy().
 Status giveText(const std::string &text, char **result);
 

@@ -9,67 +9,18 @@
 #include "decant/Engine.h"
 
 #include "CpuDevice.h"
-#include "Target/EmitObject.h"
+#include "ImageStore.h"
+#include "Stopwatch.h"
 #include "decant/Runtime/Cuda.h"
+#include "decant/Runtime/DeviceTarget.h"
 
 #include <charconv>
-#include <chrono>
 #include <fmt/format.h>
 #include <future>
 
 using namespace decant;
 
 namespace {
-
-class Stopwatch {
-public:
-  double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start)
-        .count();
-  }
-
-private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start = Clock::now();
-};
-
-const char *nameOf(KernelSet kernels) {
-  return kernels == KernelSet::Decode ? "decode" : "transfer";
-}
-
-/// Everything that the image's bytes depend on.
-std::string cacheKey(const DecodeSpec &spec, const CompileOptions &options) {
-  std::string key = canonicalText(spec);
-  key += fmt::format("target = {}\nkernels = {}\nschedule = {}\norder = {}\n"
-                     "compiler = {}\n",
-                     options.target.name, nameOf(options.kernels),
-                     options.schedule ? toString(*options.schedule) : "default",
-                     options.order ? toString(*options.order) : "default",
-                     compilerVersion());
-  if (options.target.kind == TargetKind::Cpu)
-    key += fmt::format("processor = {}\n", options.target.arch == "native"
-                                               ? hostCpuName()
-                                               : options.target.arch);
-  return key;
-}
-
-/// One lock per key, so that of several threads that want the same image one
-/// compiles it and the others find it.
-class KeyLocks {
-public:
-  std::shared_ptr<std::mutex> of(const std::string &key) {
-    std::lock_guard<std::mutex> guard(mutex);
-    std::weak_ptr<std::mutex> &slot = locks[key];
-    std::shared_ptr<std::mutex> lock = slot.lock();
-    if (!lock)
-      slot = lock = std::make_shared<std::mutex>();
-    return lock;
-  }
-
-private:
-  std::mutex mutex;
-  std::unordered_map<std::string, std::weak_ptr<std::mutex>> locks;
-};
 
 /// The N of "cuda:N".
 Expected<int> cudaOrdinal(const std::string &name) {
@@ -88,56 +39,52 @@ Expected<int> cudaOrdinal(const std::string &name) {
       name));
 }
 
+/// A capture records launches; what compiles and loads would break it, or be
+/// done again with each replay.
+Status checkNoCapture(const DecodeSpec &spec, const Device &device,
+                      StreamHandle stream) {
+  DECANT_ASSIGN(const bool capturing, device.isCapturing(stream));
+  if (!capturing)
+    return {};
+  const HeadShape &heads = spec.heads;
+  return Status::invalid(fmt::format(
+      "{} ({} value heads of {} x {}, window {}, {} tokens per step): found {} "
+      "being captured; allowed: to prepare before a capture, since kernels are "
+      "compiled and loaded",
+      spec.name, heads.value, heads.keyDim, heads.valueDim, spec.window.length,
+      spec.tokensPerStep,
+      stream ? fmt::format("stream {}", stream)
+             : "a stream that waits for the default one"));
+}
+
 } // namespace
 
 bool PrepareReport::warm() const {
   for (const ImageReport &image : images)
-    if (image.compiled)
+    if (image.compiled || image.linked)
       return false;
   return true;
 }
 
-double PrepareReport::lookupMs() const {
-  double sum = 0;
+double PrepareReport::sum(double ImageReport::*member) const {
+  double total = 0;
   for (const ImageReport &image : images)
-    sum += image.lookupMs;
-  return sum;
-}
-
-double PrepareReport::compileMs() const {
-  double sum = 0;
-  for (const ImageReport &image : images)
-    sum += image.compileMs;
-  return sum;
+    total += image.*member;
+  return total;
 }
 
 Expected<TargetInfo> decant::targetFor(const Device &device) {
-  const DeviceInfo &info = device.info();
-  if (info.kind == TargetKind::Cpu)
-    return lookupTarget("x86-64");
-  return targetForDevice(info.computeMajor, info.computeMinor);
+  DECANT_ASSIGN(DeviceTarget chosen, targetOf(device.info()));
+  return chosen.target;
 }
 
 struct Engine::Impl {
   Impl(EngineOptions given, ImageSource source)
-      : options(std::move(given)), source(std::move(source)),
-        cache(cacheOptions(options)) {}
-
-  static CacheOptions cacheOptions(const EngineOptions &options) {
-    CacheOptions result;
-    result.compiler = compilerVersion();
-    if (options.cacheMode == CacheMode::Disk)
-      result.root = options.cacheFolder;
-    if (options.cacheMode != CacheMode::Off)
-      result.layers = options.cacheLayers;
-    result.maxBytes = options.cacheBytes;
-    return result;
-  }
+      : options(std::move(given)), images(options, std::move(source)) {}
 
   EngineOptions options;
-  ImageSource source;
-  KernelCache cache;
-  KeyLocks locks;
+  ImageStore images;
+  std::atomic<int64_t> loads{0};
 
   std::mutex mutex; // of the two below
   std::shared_ptr<CpuDevice> cpu;
@@ -166,7 +113,12 @@ Expected<Engine> Engine::create(EngineOptions options, ImageSource source) {
 }
 
 const EngineOptions &Engine::options() const { return impl->options; }
-CacheCounters Engine::cacheCounters() const { return impl->cache.counters(); }
+
+EngineCounters Engine::counters() const {
+  EngineCounters result = impl->images.counters();
+  result.loads = impl->loads;
+  return result;
+}
 
 Expected<std::shared_ptr<Device>> Engine::openDevice(const std::string &name) {
   if (name == "cpu") {
@@ -191,66 +143,36 @@ Expected<KernelImage> Engine::image(const DecodeSpec &spec,
   ImageReport &facts = report ? *report : local;
   facts = ImageReport();
   facts.kernels = options.kernels;
-
-  const bool cached = impl->options.cacheMode != CacheMode::Off;
-  const std::string key = cacheKey(spec, options);
-  std::shared_ptr<std::mutex> lock = impl->locks.of(key);
-  std::unique_lock<std::mutex> guard(*lock, std::defer_lock);
-  CacheClaim claim;
-  facts.missReason = "the cache is off";
-  if (cached) {
-    guard.lock();
-    Stopwatch lookup;
-    CacheLookup found = impl->cache.lookup(key);
-    if (!found.image) {
-      claim = impl->cache.claim(key);
-      if (claim.lookAgain)
-        found = impl->cache.lookup(key);
-    }
-    facts.lookupMs = lookup.milliseconds();
-    if (found.image) {
-      facts.missReason.clear();
-      KernelImage image = *found.image;
-      image.specName = spec.name; // the key does not tell equal specs apart
-      return image;
-    }
-    facts.missReason = toString(found.reason);
-    if (!found.detail.empty())
-      facts.missReason += ": " + found.detail;
-  }
-  facts.compiled = true;
-  Stopwatch compiling;
-  Expected<KernelImage> image = impl->source(spec, options, &facts.stages);
-  facts.compileMs = compiling.milliseconds();
-  if (image && cached) {
-    KernelImage kept = *impl->cache.store(key, *image);
-    kept.specName = spec.name;
-    return kept;
-  }
-  return image;
+  return impl->images.compiled(spec, options, facts);
 }
 
 Expected<std::unique_ptr<Program>>
 Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
-                PrepareReport *report) {
+                PrepareReport *report, StreamHandle stream) {
   PrepareReport local;
   PrepareReport &facts = report ? *report : local;
   facts = PrepareReport();
   if (!device)
     return Status::invalid("argument \"device\" is null");
 
+  DECANT_TRY(checkNoCapture(spec, *device, stream));
+
+  DECANT_ASSIGN(const DeviceTarget chosen, targetOf(device->info()));
+  facts.target = chosen.target.name;
+  facts.targetNote = chosen.note;
   CompileOptions options;
-  DECANT_ASSIGN(options.target, targetFor(*device));
+  options.target = chosen.target;
   facts.images.resize(2);
+  auto make = [&](size_t index, KernelSet kernels) {
+    CompileOptions own = options;
+    own.kernels = facts.images[index].kernels = kernels;
+    return impl->images.loadable(spec, own, *device, facts.images[index]);
+  };
   Stopwatch making;
   // By default std::async falls back to this thread where no other is to be
   // had. The future's destructor waits.
-  options.kernels = KernelSet::Transfer;
-  auto other = std::async([this, &spec, &facts, options] {
-    return image(spec, options, &facts.images[1]);
-  });
-  options.kernels = KernelSet::Decode;
-  DECANT_ASSIGN(KernelImage decode, image(spec, options, &facts.images[0]));
+  auto other = std::async([&make] { return make(1, KernelSet::Transfer); });
+  DECANT_ASSIGN(KernelImage decode, make(0, KernelSet::Decode));
   Expected<KernelImage> moving = other.get();
   // A rule that carries vectors beside its state has no transfer kernels.
   std::optional<KernelImage> transfer;
@@ -260,7 +182,7 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
     DECANT_ASSIGN(transfer, std::move(moving));
   }
   facts.imagesMs = making.milliseconds();
-  facts.warnings = impl->cache.takeWarnings();
+  facts.warnings = impl->images.takeWarnings();
 
   Stopwatch loading;
   LoadOptions load;
@@ -268,5 +190,6 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
   auto program = Program::create(std::move(device), std::move(decode),
                                  std::move(transfer), load);
   facts.loadMs = loading.milliseconds();
+  impl->loads += program.ok();
   return program;
 }

@@ -9,6 +9,7 @@
 #include "CudaDevice.h"
 
 #include "CudaImage.h"
+#include "CudaLink.h"
 #include "decant/Runtime/Cuda.h"
 
 #include <fmt/format.h>
@@ -105,6 +106,10 @@ CudaDevice::load(KernelImage image, const LoadOptions &options) {
   return CudaImage::load(context, facts, std::move(image), options);
 }
 
+Expected<KernelImage> CudaDevice::link(const KernelImage &image) const {
+  return linkPtx(*context, facts, image);
+}
+
 Expected<void *> CudaDevice::allocate(int64_t bytes) {
   if (bytes < 0)
     return Status::invalid(fmt::format("bytes is {}; 0 or more", bytes));
@@ -176,6 +181,18 @@ Status CudaDevice::synchronize(StreamHandle stream) {
   return inContext("cuStreamSynchronize", [&](const CudaDriver &driver) {
     return driver.streamSynchronize(cudaStream(stream));
   });
+}
+
+Expected<bool> CudaDevice::isCapturing(StreamHandle stream) const {
+  bool implicit = false;
+  int state = cuda::kCaptureNone;
+  DECANT_TRY(inContext("cuStreamIsCapturing", [&](const CudaDriver &driver) {
+    const cuda::Result result =
+        driver.streamIsCapturing(cudaStream(stream), &state);
+    implicit = result == cuda::kErrorCaptureImplicit;
+    return implicit ? cuda::kSuccess : result;
+  }));
+  return implicit || state != cuda::kCaptureNone;
 }
 
 Expected<EventHandle> CudaDevice::createEvent() {

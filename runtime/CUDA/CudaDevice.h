@@ -25,6 +25,7 @@ public:
   using Device::load;
   Expected<std::unique_ptr<LoadedImage>>
   load(KernelImage image, const LoadOptions &options) override;
+  Expected<KernelImage> link(const KernelImage &image) const override;
 
   Expected<void *> allocate(int64_t bytes) override;
   Status release(void *memory) override;
@@ -40,6 +41,7 @@ public:
   Expected<StreamHandle> createStream() override;
   Status destroyStream(StreamHandle stream) override;
   Status synchronize(StreamHandle stream) override;
+  Expected<bool> isCapturing(StreamHandle stream) const override;
 
   Expected<EventHandle> createEvent() override;
   Status destroyEvent(EventHandle event) override;

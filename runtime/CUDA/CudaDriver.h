@@ -32,6 +32,7 @@ using Stream = struct OpaqueStream *;
 using Event = struct OpaqueEvent *;
 using Graph = struct OpaqueGraph *;
 using GraphExec = struct OpaqueGraphExec *;
+using LinkState = struct OpaqueLinkState *;
 
 constexpr Result kSuccess = 0;
 constexpr Result kErrorNotInitialized = 3;
@@ -42,6 +43,8 @@ constexpr Result kErrorUnsupportedPtxVersion = 222;
 constexpr Result kErrorJitCompilerNotFound = 221;
 constexpr Result kErrorSystemDriverMismatch = 803;
 constexpr Result kErrorCompatNotSupported = 804;
+/// Of a query of the null stream while a stream that waits for it is captured.
+constexpr Result kErrorCaptureImplicit = 906;
 
 constexpr int kDeviceMultiprocessors = 16;
 constexpr int kDeviceL2Bytes = 38;
@@ -57,11 +60,13 @@ constexpr int kFuncMaxDynamicShared = 8;
 
 constexpr int kJitErrorLog = 5;
 constexpr int kJitErrorLogBytes = 6;
+constexpr int kJitInputPtx = 1;
 
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
 /// Only calls of the capturing thread may break a capture.
 constexpr int kCaptureThreadLocal = 1;
+constexpr int kCaptureNone = 0;
 
 constexpr int kLaunchProgrammaticSerialization = 6;
 struct LaunchAttribute {
@@ -110,6 +115,7 @@ public:
   using Event = cuda::Event;
   using Graph = cuda::Graph;
   using GraphExec = cuda::GraphExec;
+  using LinkState = cuda::LinkState;
   using LaunchConfig = cuda::LaunchConfig;
 #include "DriverSymbols.def"
 

@@ -8,16 +8,29 @@
 
 #include "CudaImage.h"
 
+#include "CudaLink.h"
 #include "decant/Runtime/Cuda.h"
 
+#include <charconv>
 #include <fmt/format.h>
+#include <optional>
 
 using namespace decant;
 
 namespace {
 
-/// The JIT's messages are cut beyond this; the first ones matter.
-constexpr size_t kJitLogBytes = 16 * 1024;
+/// The capability that a cubin's target names. It may be of a device that the
+/// table of targets does not have, since the driver has linked it.
+std::optional<std::pair<int, int>> cubinCapability(const std::string &target) {
+  constexpr char kPrefix[] = "sm_";
+  constexpr size_t kLength = sizeof(kPrefix) - 1;
+  int number = 0;
+  const char *end = target.data() + target.size();
+  if (target.compare(0, kLength, kPrefix) == 0 &&
+      std::from_chars(target.data() + kLength, end, number).ec == std::errc())
+    return std::pair(number / 10, number % 10);
+  return std::nullopt;
+}
 
 /// PTX of a plain target runs on the same device and on later ones; cubins and
 /// targets with an "a" suffix run on one compute capability.
@@ -29,6 +42,9 @@ Status checkTarget(const KernelImage &image, const DeviceInfo &device) {
     return Status::invalid(fmt::format(
         "image \"{}\" holds host code for {}; {} takes ptx or cubin",
         image.specName, image.target, where));
+  auto present = std::pair(device.computeMajor, device.computeMinor);
+  if (image.kind == CodeKind::Cubin && cubinCapability(image.target) == present)
+    return {};
   DECANT_ASSIGN(TargetInfo target, lookupTarget(image.target));
   if (target.kind != TargetKind::Nvidia)
     return Status::invalid(
@@ -36,7 +52,6 @@ Status checkTarget(const KernelImage &image, const DeviceInfo &device) {
                     "sm_* targets",
                     image.specName, image.target, where));
   auto wanted = std::pair(target.computeMajor, target.computeMinor);
-  auto present = std::pair(device.computeMajor, device.computeMinor);
   bool later = target.forwardCompatible && image.kind == CodeKind::Ptx;
   if (present == wanted || (later && present > wanted))
     return {};
@@ -49,14 +64,18 @@ Status checkTarget(const KernelImage &image, const DeviceInfo &device) {
 
 } // namespace
 
+Status decant::checkRunsOn(const KernelImage &image, const DeviceInfo &device) {
+  DECANT_TRY(checkTarget(image, device));
+  if (image.kind != CodeKind::Ptx)
+    return {};
+  return checkPtxIsa(image.ptxIsa, device.driverVersion)
+      .within(fmt::format("image \"{}\"", image.specName));
+}
+
 Expected<std::unique_ptr<LoadedImage>>
 CudaImage::load(std::shared_ptr<CudaContext> context, const DeviceInfo &device,
                 KernelImage image, const LoadOptions &options) {
-  DECANT_TRY(checkTarget(image, device));
-  if (image.kind == CodeKind::Ptx)
-    DECANT_TRY(checkPtxIsa(image.ptxIsa, device.driverVersion)
-                   .within(fmt::format("image \"{}\"", image.specName)));
-
+  DECANT_TRY(checkRunsOn(image, device));
   std::string name = fmt::format("image \"{}\" ({}) on CUDA device {}",
                                  image.specName, image.target, device.ordinal);
   std::unique_ptr<CudaImage> result(new CudaImage(std::move(context)));
@@ -79,23 +98,12 @@ CudaImage::~CudaImage() {
 }
 
 Status CudaImage::loadModule(const std::string &code) {
-  std::string errorLog(kJitLogBytes, '\0');
-  // Sizes travel by value in pointers: this is how the driver takes them.
-  int options[] = {cuda::kJitErrorLog, cuda::kJitErrorLogBytes};
-  void *values[] = {errorLog.data(), reinterpret_cast<void *>(errorLog.size())};
+  JitLog log;
   const CudaDriver &driver = context->driver();
-  Status status = driver.check(
-      driver.moduleLoadDataEx(&module, code.c_str(), 2, options, values),
-      "cuModuleLoadDataEx");
-  if (status.ok())
-    return status;
-  errorLog.back() = '\0'; // a full buffer need not be terminated
-  std::string log(errorLog.c_str());
-  while (!log.empty() && (log.back() == '\n' || log.back() == ' '))
-    log.pop_back();
-  return {status.code(),
-          status.message() +
-              (log.empty() ? "" : fmt::format("; the JIT says: {}", log))};
+  return log.explain(
+      driver.check(driver.moduleLoadDataEx(&module, code.c_str(), log.count(),
+                                           log.options(), log.values()),
+                   "cuModuleLoadDataEx"));
 }
 
 Status CudaImage::loadKernel(const KernelEntry &entry, const DeviceInfo &device,

@@ -13,6 +13,10 @@
 
 namespace decant {
 
+/// Whether `device` and its driver can run `image`, and if not, why; asked
+/// before the driver, whose errors name neither.
+Status checkRunsOn(const KernelImage &image, const DeviceInfo &device);
+
 class CudaImage final : public LoadedImage {
 public:
   /// Refuses an image that `device` cannot run before the driver sees it.

@@ -27,6 +27,7 @@ static DecantSpec *readLayer(const char *const *overrides, size_t count) {
 static void testEngineErrors(void) {
   DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
   DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngineCounters counters = DECANT_INIT(DecantEngineCounters);
   DecantEngine *engine = NULL;
   DecantDevice *device = NULL;
   DecantProgram *program = NULL;
@@ -65,6 +66,20 @@ static void testEngineErrors(void) {
   INVALID(decantEnginePrepare(engine, spec, device, &report, &program),
           "struct_size is 8");
   EXPECT(program == NULL);
+  INVALID(
+      decantEnginePrepareForStream(engine, spec, NULL, NULL, NULL, &program),
+      "\"device\" is null");
+  INVALID(decantEngineGetCounters(NULL, &counters), "\"engine\" is null");
+  INVALID(decantEngineGetCounters(engine, NULL), "\"counters\" is null");
+  counters.struct_size = 16;
+  INVALID(decantEngineGetCounters(engine, &counters), "struct_size is 16");
+  /* A report of the first header: what it lacks is not written. */
+  report.struct_size = offsetof(DecantPrepareReport, link_ms);
+  report.link_ms = -1;
+  OK(decantEnginePrepareForStream(engine, spec, device, NULL, &report,
+                                  &program));
+  EXPECT(report.total_ms > 0 && report.link_ms == -1);
+  decantProgramDestroy(program);
   decantDeviceClose(device);
   decantEngineDestroy(engine);
   decantEngineDestroy(NULL);
@@ -89,6 +104,7 @@ static void testEngines(const char *folder) {
   const char *const overrides[] = {"window.length=6"};
   DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
   DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngineCounters counters = DECANT_INIT(DecantEngineCounters);
   DecantEngine *first = NULL, *second = NULL;
   DecantProgram *plain, *windowed, *again;
   DecantSpec *spec = readLayer(NULL, 0), *longer = readLayer(overrides, 1);
@@ -97,7 +113,11 @@ static void testEngines(const char *folder) {
   OK(decantEngineCreate(&options, &first));
   OK(decantEngineCreate(&options, &second));
 
+  OK(decantEngineGetCounters(first, &counters));
+  EXPECT(counters.compiles + counters.loads + counters.misses == 0);
   plain = prepare(first, spec, &report);
+  EXPECT(strcmp(report.target, "x86-64") == 0 && !report.target_note);
+  EXPECT(report.link_ms == 0);
   EXPECT(!report.warm && report.compile_ms > 0 && report.load_ms > 0);
   EXPECT(report.miss_reason != NULL && report.warning == NULL);
   // Two images, compiled side by side: the total has the longer one.
@@ -109,6 +129,12 @@ static void testEngines(const char *folder) {
   again = prepare(second, spec, &report);
   EXPECT(report.warm && report.compile_ms == 0 && report.miss_reason == NULL);
   printf("warm: %.1f ms\n", report.total_ms);
+  OK(decantEngineGetCounters(first, &counters));
+  EXPECT(counters.compiles == 2 && counters.links == 0 && counters.loads == 1);
+  EXPECT(counters.misses == 2 && counters.stores == 2);
+  OK(decantEngineGetCounters(second, &counters));
+  EXPECT(counters.compiles == 2 && counters.loads == 2);
+  EXPECT(counters.disk_hits == 2 && counters.layer_hits == 0);
   decantEngineDestroy(first);
   decantEngineDestroy(second);
   decantSpecDestroy(spec);

@@ -17,6 +17,7 @@
 #include "Target/EmitObject.h"
 #include "decant/Engine.h"
 #include "decant/Runtime/Cuda.h"
+#include "decant/Runtime/DeviceTarget.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -35,6 +36,9 @@ constexpr const char *kVariables[] = {"DECANT_CACHE_DIR", "XDG_CACHE_HOME",
                                       "HOME", "DECANT_CACHE_PATH",
                                       "DECANT_CACHE_LIMIT"};
 
+/// Of DECANT_CACHE_LIMIT's M.
+constexpr double kMega = 1 << 20;
+
 /// Why nothing can be written below `folder`, empty if it can; creates nothing.
 std::string whyNotWritable(const std::filesystem::path &folder) {
   namespace fs = std::filesystem;
@@ -52,6 +56,8 @@ std::string whyNotWritable(const std::filesystem::path &folder) {
 
 void describeCache(Report &report) {
   const EngineOptions options = EngineOptions::fromEnvironment();
+  if (!options.environment.ok())
+    report.warnings.push_back(options.environment.message());
   if (options.cacheMode != CacheMode::Disk) {
     report.json["cache"] = {{"folder", nullptr}, {"writable", false}};
     report.text += "cache      none: neither DECANT_CACHE_DIR, XDG_CACHE_HOME "
@@ -62,10 +68,18 @@ void describeCache(Report &report) {
   Json cache = {{"folder", options.cacheFolder}, {"writable", problem.empty()}};
   if (!problem.empty())
     cache["reason"] = problem;
+  cache["max_bytes"] = options.cacheBytes;
+  cache["layers"] = options.cacheLayers;
   report.json["cache"] = cache;
   report.text +=
-      fmt::format("cache      {} ({})\n", options.cacheFolder,
-                  problem.empty() ? "writable" : "not writable: " + problem);
+      fmt::format("cache      {} ({}), {}\n", options.cacheFolder,
+                  problem.empty() ? "writable" : "not writable: " + problem,
+                  options.cacheBytes == 0
+                      ? "no limit"
+                      : fmt::format("{:.1f} MB at most",
+                                    double(options.cacheBytes) / kMega));
+  for (const std::string &layer : options.cacheLayers)
+    report.text += fmt::format("           below it, read only: {}\n", layer);
 }
 
 Status describeDevice(const std::shared_ptr<const CudaDriver> &driver,
@@ -80,12 +94,17 @@ Status describeDevice(const std::shared_ptr<const CudaDriver> &driver,
                {"compute_capability", compute},
                {"memory_bytes", info.memoryBytes},
                {"shared_bytes", info.maxSharedBytes}};
-  const auto target = targetFor(*device);
-  json["target"] = target ? Json(target->name) : Json();
+  const auto chosen = targetOf(info);
+  json["target"] = chosen ? Json(chosen->target.name) : Json();
+  const std::string note = chosen ? chosen->note : chosen.status().message();
+  if (!note.empty())
+    json["note"] = note;
   report.json["devices"].push_back(json);
   report.text += fmt::format(
       "{:<10} {}, compute capability {}, {}\n", name, info.name, compute,
-      target ? "target " + target->name : target.status().message());
+      chosen ? "target " + chosen->target.name +
+                   (note.empty() ? "" : " (" + note + ")")
+             : note);
   return {};
 }
 

@@ -23,6 +23,7 @@
 #include "decant/Engine.h"
 #include "decant/Reference/ReferenceRun.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
@@ -149,6 +150,11 @@ Expected<Run> runTrace(const RunOptions &options) {
   return run;
 }
 
+int64_t compiledImages(const PrepareReport &prepare) {
+  return std::count_if(prepare.images.begin(), prepare.images.end(),
+                       [](const ImageReport &image) { return image.compiled; });
+}
+
 Json toJson(const Run &run, const RunOptions &options) {
   Json json;
   json["spec"] = run.spec.name;
@@ -178,8 +184,10 @@ Json toJson(const Run &run, const RunOptions &options) {
   json["step_us"] = run.step.microseconds;
   json["step_timing"] = run.step.method;
   json["prepare"] = {{"cache", run.prepare.warm() ? "warm" : "cold"},
+                     {"compiled", compiledImages(run.prepare)},
                      {"lookup_ms", run.prepare.lookupMs()},
                      {"compile_ms", run.prepare.compileMs()},
+                     {"link_ms", run.prepare.linkMs()},
                      {"load_ms", run.prepare.loadMs}};
   return json;
 }
@@ -213,11 +221,16 @@ std::string toText(const Run &run, const RunOptions &options) {
                       "ratio of mean state errors", "", run.stateRatio);
   text += fmt::format("step     {:.1f} us ({})\n", run.step.microseconds,
                       run.step.method);
-  text += run.prepare.warm()
-              ? fmt::format("kernels  from the cache in {:.1f} ms",
-                            run.prepare.lookupMs())
-              : fmt::format("kernels  compiled in {:.0f} ms",
-                            run.prepare.compileMs());
+  const PrepareReport &prepare = run.prepare;
+  if (prepare.warm())
+    text +=
+        fmt::format("kernels  from the cache in {:.1f} ms", prepare.lookupMs());
+  else if (prepare.compileMs() > 0)
+    text += fmt::format("kernels  compiled in {:.0f} ms", prepare.compileMs());
+  else
+    text += "kernels  from the cache";
+  if (prepare.linkMs() > 0)
+    text += fmt::format(", linked in {:.0f} ms", prepare.linkMs());
   return text + fmt::format(", loaded in {:.1f} ms\n", run.prepare.loadMs);
 }
 
@@ -257,6 +270,8 @@ Command decant::tool::addRun(CLI::App &root) {
             report.json = toJson(run, *options);
             report.text = toText(run, *options);
             report.warnings = run.prepare.warnings;
+            if (!run.prepare.targetNote.empty())
+              report.warnings.push_back(run.prepare.targetNote);
             report.verdict = judge(run, *options);
             return report;
           }};

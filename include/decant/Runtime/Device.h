@@ -102,6 +102,10 @@ public:
     return load(std::move(image), LoadOptions());
   }
 
+  /// `image`'s PTX as machine code for this device, which loads faster and can
+  /// be kept; by the driver's linker, in the time that loading the PTX takes.
+  virtual Expected<KernelImage> link(const KernelImage &image) const;
+
   virtual Expected<void *> allocate(int64_t bytes) = 0;
   virtual Status release(void *memory) = 0;
   virtual Status fill(void *target, uint8_t byte, int64_t bytes,
@@ -116,6 +120,9 @@ public:
   virtual Expected<StreamHandle> createStream() = 0;
   virtual Status destroyStream(StreamHandle stream) = 0;
   virtual Status synchronize(StreamHandle stream) = 0;
+  /// Whether work on `stream` is being recorded rather than done. Of the null
+  /// stream: whether that is so of a stream that waits for it.
+  virtual Expected<bool> isCapturing(StreamHandle stream) const;
 
   virtual Expected<EventHandle> createEvent() = 0;
   virtual Status destroyEvent(EventHandle event) = 0;

@@ -13,6 +13,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <numeric>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -114,7 +117,7 @@ TEST_F(EngineTest, TheNextEngineFindsTheFolder) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_TRUE(report.warm());
   EXPECT_EQ(compiles(), 2);
-  EXPECT_EQ(two.cacheCounters().diskHits, 2);
+  EXPECT_EQ(two.counters().cache.diskHits, 2);
   EXPECT_EQ((*program)->info().specName, "another name");
   EXPECT_EQ(stepThreeRows(**program), kThreeRows);
 }
@@ -220,6 +223,102 @@ TEST_F(EngineTest, ThreadsOfOneEngineCompileOnce) {
   EXPECT_EQ(compiles(), 2);
 }
 
+/// A host that is warm decodes 10,000 batches of changing size: no compiling,
+/// no loading, not even a look into the cache.
+TEST_F(EngineTest, ServingCostsNoneOfWhatIsCounted) {
+  Engine one = engine(onDisk());
+  auto program = one.prepare(smallSpec(), *one.openDevice("cpu")).take();
+  const EngineCounters warm = one.counters();
+  EXPECT_EQ(warm.compiles, 2);
+  EXPECT_EQ(warm.loads, 1);
+  constexpr int kMostRows = 64;
+  std::vector<char> memory(kMostRows * program->info().slotBytes + 64);
+  void *base = memory.data();
+  size_t space = memory.size();
+  std::align(64, 1, base, space);
+  std::vector<int32_t> slots(kMostRows);
+  std::iota(slots.begin(), slots.end(), 0);
+  const std::vector<float> decay(kMostRows, 2);
+  for (int step = 0; step < 10000; ++step) {
+    std::vector<float> out(kMostRows, -1);
+    StepCall call;
+    call.pool = {base, 0, kMostRows};
+    call.rows = {slots.data(), 0, 1 + step * 7 % kMostRows};
+    call.decay.data = decay.data();
+    call.out = out.data();
+    ASSERT_TRUE(program->step(call).ok());
+    ASSERT_EQ(out[size_t(call.rows.rows) - 1], 3 * 2 + call.rows.rows - 1);
+  }
+  const EngineCounters after = one.counters();
+  EXPECT_EQ(after.compiles, warm.compiles);
+  EXPECT_EQ(after.links, warm.links);
+  EXPECT_EQ(after.loads, warm.loads);
+  EXPECT_EQ(after.cache.misses, warm.cache.misses);
+  EXPECT_EQ(after.cache.memoryHits + after.cache.diskHits,
+            warm.cache.memoryHits + warm.cache.diskHits);
+}
+
+/// 64 processes, a cold cache, one spec: each image is compiled once.
+TEST_F(EngineTest, ProcessesCompileOnce) {
+  constexpr int kProcesses = 64;
+  auto *calls = static_cast<std::atomic<int> *>(
+      mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(calls, MAP_FAILED);
+  new (calls) std::atomic<int>(0);
+  CompileOptions options;
+  options.target = *lookupTarget("x86-64");
+  const KernelImage made = decodeImage(smallSpec()).take();
+  auto source = [&](const DecodeSpec &, const CompileOptions &,
+                    CompileTimes *) -> Expected<KernelImage> {
+    ++*calls;
+    usleep(200000); // as long as compiling something small
+    return made;
+  };
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Engine one = Engine::create(onDisk(), source).take();
+      ImageReport report;
+      auto image = one.image(smallSpec(), options, &report);
+      const EngineCounters counters = one.counters();
+      const bool right = image.ok() && image->code == made.code &&
+                         counters.compiles == report.compiled &&
+                         counters.cache.adopted == 0;
+      _exit(right ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  int succeeded = 0;
+  for (pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    succeeded += status == 0;
+  }
+  EXPECT_EQ(succeeded, kProcesses);
+  EXPECT_EQ(calls->load(), 1);
+  munmap(calls, sizeof(std::atomic<int>));
+}
+
+TEST_F(EngineTest, LayersComeAfterTheFolder) {
+  EngineOptions site = onDisk();
+  site.cacheFolder = folder + "/site";
+  {
+    Engine one = engine(site);
+    ASSERT_TRUE(one.prepare(smallSpec(), *one.openDevice("cpu")).ok());
+  }
+  EngineOptions user = onDisk();
+  user.cacheFolder = folder + "/user";
+  user.cacheLayers = {folder + "/none", site.cacheFolder};
+  Engine two = engine(user);
+  PrepareReport report;
+  ASSERT_TRUE(two.prepare(smallSpec(), *two.openDevice("cpu"), &report).ok());
+  EXPECT_TRUE(report.warm());
+  EXPECT_EQ(two.counters().cache.layerHits, 2);
+  EXPECT_EQ(compiles(), 2);
+}
+
 TEST_F(EngineTest, TwoEnginesAtOnce) {
   Engine engines[] = {engine(onDisk()), engine(onDisk())};
   std::vector<std::thread> threads;
@@ -267,6 +366,9 @@ TEST_F(EngineTest, RefusesContradictoryOptions) {
   ASSERT_FALSE(created.ok());
   EXPECT_NE(created.status().message().find("cacheFolder"), std::string::npos);
   options = EngineOptions();
+  options.cacheBytes = -1;
+  EXPECT_FALSE(Engine::create(options, source).ok());
+  options = EngineOptions();
   options.threads = -2;
   EXPECT_FALSE(Engine::create(options, source).ok());
 }
@@ -310,6 +412,30 @@ TEST(EngineOptions, TheFirstVariableThatIsSetNamesTheFolder) {
     EXPECT_EQ(options.cacheMode,
               *c.folder ? CacheMode::Disk : CacheMode::Memory);
   }
+}
+
+TEST(EngineOptions, LayersAndLimitAreRead) {
+  Variable folder("DECANT_CACHE_DIR", "/a");
+  struct Case {
+    const char *path;
+    std::vector<std::string> layers;
+  };
+  for (const Case &c :
+       {Case{nullptr, {}}, Case{"", {}}, Case{"/site", {"/site"}},
+        Case{":/site::/bundled:", {"/site", "/bundled"}}}) {
+    Variable path("DECANT_CACHE_PATH", c.path);
+    EXPECT_EQ(EngineOptions::fromEnvironment().cacheLayers, c.layers);
+  }
+  {
+    Variable limit("DECANT_CACHE_LIMIT", "64M");
+    EXPECT_EQ(EngineOptions::fromEnvironment().cacheBytes, 64 << 20);
+  }
+  Variable limit("DECANT_CACHE_LIMIT", nullptr);
+  EXPECT_EQ(EngineOptions::fromEnvironment().cacheBytes, kDefaultCacheBytes);
+  Variable wrong("DECANT_CACHE_LIMIT", "much");
+  auto created = Engine::create(EngineOptions::fromEnvironment());
+  ASSERT_FALSE(created.ok());
+  EXPECT_EQ(created.status().message().find("DECANT_CACHE_LIMIT: found"), 0u);
 }
 
 } // namespace

@@ -14,8 +14,30 @@
 #include "CacheFixture.h"
 #include "decant/Runtime/CacheFolder.h"
 
+#include <cstdarg>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
 using namespace decant;
 using namespace decant::test;
+
+/// How often opening an entry's image fails as it does on a network file system
+/// when another host has replaced the file.
+static int staleOpens = 0;
+
+/// Stands before the C library's.
+extern "C" int openat(int folder, const char *name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const int mode = flags & O_CREAT ? va_arg(rest, int) : 0;
+  va_end(rest);
+  if (staleOpens > 0 && std::strcmp(name, "image") == 0) {
+    --staleOpens;
+    errno = ESTALE;
+    return -1;
+  }
+  return int(syscall(SYS_openat, folder, name, flags, mode));
+}
 
 namespace {
 
@@ -138,6 +160,19 @@ TEST_F(Places, TwoHostsShareOneFolder) {
   const CacheTotals totals = CacheFolder::open(root)->totals();
   EXPECT_EQ(totals.entries, rounds(40, 2000));
   EXPECT_EQ(totals.quarantined + totals.leftovers, 0);
+}
+
+TEST_F(Places, AStaleFileIsLookedUpAgain) {
+  makeCache().store("key", markedImage("kept"));
+  staleOpens = 1;
+  EXPECT_NE(makeCache().lookup("key").image, nullptr);
+  EXPECT_EQ(staleOpens, 0);
+  staleOpens = 2;
+  CacheLookup found = makeCache().lookup("key");
+  EXPECT_EQ(found.reason, MissReason::Unreadable);
+  EXPECT_NE(found.detail.find("Stale file handle"), std::string::npos)
+      << found.detail;
+  EXPECT_TRUE(fs::exists(entry("key"))) << "it is not a bad one";
 }
 
 TEST_F(Places, AReadOnlyFolderIsRead) {

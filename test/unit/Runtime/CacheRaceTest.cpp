@@ -89,8 +89,8 @@ TEST_F(CacheRace, ACorruptEntryIsRebuiltUnderTheSameRace) {
   });
   EXPECT_EQ(codes, std::vector<int>(kProcesses, 0));
   CacheLookup found = makeCache().lookup("key");
-  // A process that saw the bad entry and was late to move it leaves the good one
-  // that took its place.
+  // A process that saw the bad entry and was late to move it leaves the good
+  // one that took its place.
   ASSERT_NE(found.image, nullptr) << found.detail;
   EXPECT_EQ(found.image->specName, "new");
   EXPECT_EQ(count(versionFolder() + "/quarantine", ""), 1);

@@ -50,6 +50,10 @@ static_assert(cuda::kFuncRegisters == CU_FUNC_ATTRIBUTE_NUM_REGS);
 static_assert(cuda::kFuncMaxDynamicShared ==
               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(cuda::kJitErrorLog == CU_JIT_ERROR_LOG_BUFFER);
+static_assert(cuda::kErrorCaptureImplicit ==
+              CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+static_assert(cuda::kJitInputPtx == CU_JIT_INPUT_PTX);
+static_assert(cuda::kCaptureNone == CU_STREAM_CAPTURE_STATUS_NONE);
 static_assert(cuda::kJitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 static_assert(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(cuda::kEventDefault == CU_EVENT_DEFAULT);
@@ -108,6 +112,11 @@ TEST(CudaAbi, ArgumentsHaveTheSizesOfCudaH) {
   SAME(funcSetAttribute, cuFuncSetAttribute);
   SAME(launchKernel, cuLaunchKernel);
   SAME(launchKernelEx, cuLaunchKernelEx);
+  SAME(linkCreate, cuLinkCreate);
+  SAME(linkAddData, cuLinkAddData);
+  SAME(linkComplete, cuLinkComplete);
+  SAME(linkDestroy, cuLinkDestroy);
+  SAME(streamIsCapturing, cuStreamIsCapturing);
   SAME(memAlloc, cuMemAlloc);
   SAME(memFree, cuMemFree);
   SAME(memGetInfo, cuMemGetInfo);

@@ -8,6 +8,7 @@
 
 #include "FakeCudaTest.h"
 #include "TestImages.h"
+#include "decant/Runtime/DeviceTarget.h"
 
 #include <cstring>
 #include <thread>
@@ -190,6 +191,136 @@ TEST_F(FakeGpu, GivesTheJitsLog) {
   image.entries[0].threads = 2048;
   expectHas(refusal(image), "2048 threads per block, and its 64 registers "
                             "allow 1024");
+}
+
+TEST_F(FakeGpu, LinksPtxOnce) {
+  auto device = openDevice();
+  KernelImage cubin = device->link(decodeImage(8)).take();
+  EXPECT_EQ(cubin.kind, CodeKind::Cubin);
+  EXPECT_EQ(cubin.target, "sm_90");
+  EXPECT_EQ(cubin.code, "cubin 9.0\n" + decodeImage(8).code);
+  EXPECT_EQ(cubin.entries.size(), 2u);
+  EXPECT_EQ(fake->jits, 1);
+  EXPECT_EQ(fake->links, 0) << "the linker's state goes";
+  // The file keeps it, and loading it compiles nothing.
+  auto loaded = device->load(deserialize(serialize(cubin)).take());
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  std::vector<ArgValue> args(15);
+  EXPECT_TRUE((*loaded)->launch("step", 1, args, nullptr).ok());
+  EXPECT_EQ(fake->jits, 1);
+  EXPECT_EQ(device->link(cubin).status().message(),
+            "image \"layer\" holds cubin; ptx is linked");
+}
+
+TEST_F(FakeGpu, LinksForTheDeviceThatItIs) {
+  auto linkedOn = [&](int major, int minor, const char *target) {
+    fake->computeMajor = major;
+    fake->computeMinor = minor;
+    KernelImage image = decodeImage(1);
+    image.target = target;
+    auto device = openDevice();
+    KernelImage cubin = device->link(image).take();
+    EXPECT_TRUE(device->load(cubin).ok()) << cubin.target;
+    return cubin.target;
+  };
+  EXPECT_EQ(linkedOn(9, 0, "sm_90a"), "sm_90a");
+  EXPECT_EQ(linkedOn(9, 0, "sm_80"), "sm_90");
+  EXPECT_EQ(linkedOn(13, 0, "sm_120"), "sm_130");
+  EXPECT_EQ(linkedOn(12, 1, "sm_120"), "sm_121");
+  // Not on another device, of course.
+  KernelImage cubin = decodeImage(1);
+  cubin.kind = CodeKind::Cubin;
+  cubin.target = "sm_121";
+  fake->computeMinor = 0;
+  expectHas(refusal(cubin), "unknown target 'sm_121'");
+  cubin.target = "sm_120a";
+  cubin.code = "cubin 12.0\n" + cubin.code;
+  EXPECT_TRUE(openDevice()->load(cubin).ok());
+}
+
+TEST_F(FakeGpu, SaysWhyItDoesNotLink) {
+  auto device = openDevice();
+  KernelImage image = decodeImage(1);
+  image.code = "bad\n";
+  EXPECT_EQ(device->link(image).status().message(),
+            "image \"layer\" (sm_90) on CUDA device 0: cuLinkAddData failed: "
+            "CUDA_ERROR_INVALID_PTX (218, some description); the JIT says: "
+            "fake linker, line 7: unexpected 'bad'");
+  fake->linkResult = 2;
+  expectHas(device->link(decodeImage(1)).status().message(),
+            "cuLinkComplete failed: CUDA_ERROR_OUT_OF_MEMORY");
+  EXPECT_EQ(fake->links, 0);
+  image.target = "sm_100";
+  expectHas(device->link(image).status().message(),
+            "needs compute capability 10.0 or later");
+}
+
+TEST_F(FakeGpu, KnowsACapture) {
+  auto device = openDevice();
+  StreamHandle captured = *device->createStream();
+  StreamHandle other = *device->createStream();
+  EXPECT_FALSE(*device->isCapturing(captured));
+  auto graph = CudaGraph::capture(*device, captured, [&]() -> Status {
+    EXPECT_TRUE(*device->isCapturing(captured));
+    EXPECT_FALSE(*device->isCapturing(other));
+    EXPECT_TRUE(*device->isCapturing(nullptr));
+    return {};
+  });
+  EXPECT_TRUE(graph.ok());
+  EXPECT_FALSE(*device->isCapturing(nullptr));
+  EXPECT_TRUE(device->destroyStream(captured).ok());
+  EXPECT_TRUE(device->destroyStream(other).ok());
+}
+
+TEST(DeviceTarget, IsTheBestThatDeviceAndDriverTake) {
+  auto choose = [](int major, int minor, int driver) {
+    DeviceInfo device;
+    device.kind = TargetKind::Nvidia;
+    device.name = "a GPU";
+    device.computeMajor = major;
+    device.computeMinor = minor;
+    device.driverVersion = driver;
+    return targetOf(device);
+  };
+  struct Case {
+    int major, minor, driver;
+    const char *target, *note;
+  };
+  // Which driver reads which PTX: the release table of the PTX ISA manual.
+  const Case cases[] = {
+      {8, 0, 12000, "sm_80", ""},
+      {9, 0, 12000, "sm_90a", ""},
+      {12, 1, 12090, "sm_121a", ""},
+      {8, 7, 12080, "sm_86", "compute capability 8.7 of a GPU is not one"},
+      {13, 0, 13000, "sm_120", "sm_120, the nearest generic target"},
+      {11, 0, 13000, "sm_100", "sm_100, the nearest generic target"},
+      {12, 1, 12080, "sm_120",
+       "target sm_121a: the image is PTX ISA 8.8, which needs the driver of "
+       "CUDA 12.9 or newer; the installed driver supports CUDA 12.8; kernels "
+       "are those of sm_120 instead"},
+      {10, 0, 12060, "sm_90", "target sm_100a: the image is PTX ISA 8.6"},
+  };
+  for (const Case &c : cases) {
+    auto chosen = choose(c.major, c.minor, c.driver);
+    ASSERT_TRUE(chosen.ok()) << chosen.status().message();
+    EXPECT_EQ(chosen->target.name, c.target);
+    EXPECT_NE(chosen->note.find(c.note), std::string::npos) << chosen->note;
+    EXPECT_EQ(chosen->note.empty(), *c.note == 0) << chosen->note;
+  }
+  auto old = choose(7, 5, 13000);
+  EXPECT_EQ(old.status().code(), StatusCode::Unavailable);
+  EXPECT_EQ(old.status().message(),
+            "device 0 (a GPU): compute capability 7.5 is older than 8.0, the "
+            "oldest that Decant compiles for");
+  auto tooOld = choose(9, 0, 11060);
+  EXPECT_EQ(tooOld.status().code(), StatusCode::Unavailable);
+  EXPECT_EQ(tooOld.status().message().find("target sm_90a: the image is PTX "
+                                           "ISA 8.0, which needs the driver of "
+                                           "CUDA 12.0 or newer"),
+            0u)
+      << tooOld.status().message();
+  DeviceInfo host;
+  EXPECT_EQ(targetOf(host)->target.name, "x86-64");
 }
 
 TEST_F(FakeGpu, LeavesTheCallersContextAlone) {

@@ -20,8 +20,10 @@ enum {
   kOk = 0,
   kInvalidValue = 1,
   kInvalidContext = 201,
+  kNoBinary = 209,
   kInvalidPtx = 218,
   kNotFound = 500,
+  kCaptureImplicit = 906,
   kMaxDevices = 8,
   kMaxContexts = 16
 };
@@ -154,6 +156,11 @@ CUresult cuCtxPopCurrent_v2(void **context) {
   return kOk;
 }
 
+/* "cubin MAJOR.MINOR\n", 0 where it is not there. */
+static int cubinTarget(const char *image, int *major, int *minor) {
+  return sscanf(image, "cubin %d.%d", major, minor) == 2;
+}
+
 CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count,
                             int *options, void **values) {
   NEED_CONTEXT();
@@ -165,6 +172,11 @@ CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count,
     if (options[i] == 6)
       size = (size_t)values[i];
   }
+  int major, minor;
+  if (!cubinTarget(image, &major, &minor))
+    ++state.jits;
+  else if (major != state.computeMajor || minor != state.computeMinor)
+    return kNoBinary;
   Module *loaded = calloc(1, sizeof(Module));
   for (const char *line = image; *line;) {
     Function *f = &loaded->functions[loaded->count];
@@ -185,6 +197,62 @@ CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count,
   ++state.modules;
   return kOk;
 }
+typedef struct Link {
+  char *log;
+  size_t logSize, size;
+  char *cubin;
+} Link;
+CUresult cuLinkCreate_v2(unsigned count, int *options, void **values,
+                         void **link) {
+  NEED_CONTEXT();
+  Link *made = calloc(1, sizeof(Link));
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == 5)
+      made->log = values[i];
+    if (options[i] == 6)
+      made->logSize = (size_t)values[i];
+  }
+  ++state.links;
+  *link = made;
+  return kOk;
+}
+CUresult cuLinkAddData_v2(void *handle, int type, void *data, size_t size,
+                          const char *name, unsigned count, int *options,
+                          void **values) {
+  NEED_CONTEXT();
+  (void)options, (void)values;
+  Link *link = handle;
+  /* The end must be there: PTX is text. */
+  if (type != 1 || !name || count || !size || ((char *)data)[size - 1])
+    return kInvalidValue;
+  if (strncmp(data, "bad", 3) == 0) {
+    if (link->log)
+      snprintf(link->log, link->logSize,
+               "fake linker, line 7: unexpected 'bad'\n");
+    return kInvalidPtx;
+  }
+  link->cubin = malloc(size + 64);
+  link->size =
+      (size_t)sprintf(link->cubin, "cubin %d.%d\n%s", state.computeMajor,
+                      state.computeMinor, (char *)data);
+  ++state.jits;
+  return kOk;
+}
+CUresult cuLinkComplete(void *handle, void **cubin, size_t *size) {
+  NEED_CONTEXT();
+  Link *link = handle;
+  *cubin = link->cubin;
+  *size = link->size;
+  return state.linkResult;
+}
+CUresult cuLinkDestroy(void *handle) {
+  NEED_CONTEXT();
+  free(((Link *)handle)->cubin);
+  free(handle);
+  --state.links;
+  return kOk;
+}
+
 CUresult cuModuleUnload(void *module) {
   NEED_CONTEXT();
   free(module);
@@ -335,9 +403,15 @@ typedef struct Graph {
   int first, last;
 } Graph;
 static int captureBegin = -1;
+static void *captured; /* the stream */
+CUresult cuStreamIsCapturing(void *stream, int *status) {
+  NEED_CONTEXT();
+  *status = captureBegin >= 0 && stream == captured;
+  return captureBegin >= 0 && !stream ? kCaptureImplicit : kOk;
+}
 CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
   NEED_CONTEXT();
-  (void)stream;
+  captured = stream;
   captureBegin = state.launchCount;
   return mode == 1 ? kOk : kInvalidValue;
 }

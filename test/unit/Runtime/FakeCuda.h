@@ -11,7 +11,8 @@
 // are kept per thread as the driver keeps them, and calls that need one fail
 // without it. "PTX" is a list of lines
 //   fn NAME args=N regs=N local=N shared=N threads=N
-// and a line "bad" makes loading fail as a JIT does, with a log.
+// and a line "bad" makes loading fail as a JIT does, with a log. A "cubin" is a
+// first line "cubin MAJOR.MINOR" and then the same.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TEST_UNIT_RUNTIME_FAKECUDA_H
@@ -41,7 +42,10 @@ typedef struct FakeCuda {
   int computeMajor, computeMinor;
   int allocResult;  /* of cuMemAlloc */
   int launchResult; /* of cuLaunchKernel */
+  int linkResult;   /* of cuLinkComplete */
 
+  int jits;                                  /* PTX that was loaded or linked */
+  int links;                                 /* alive */
   int modules, allocations, streams, events; /* alive */
   int primaryRetains;                        /* over all devices */
   int dynamicShared; /* the last value given to cuFuncSetAttribute */
