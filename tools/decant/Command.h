@@ -51,6 +51,7 @@ Command addEval(CLI::App &root);
 Command addInspect(CLI::App &root);
 Command addBench(CLI::App &root);
 Command addCalibrate(CLI::App &root);
+Command addCache(CLI::App &root);
 Command addEnv(CLI::App &root);
 Command addPresets(CLI::App &root);
 
