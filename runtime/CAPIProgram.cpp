@@ -30,6 +30,10 @@ RowTensor convert(const DecantRowTensor &tensor) {
   return {tensor.data, tensor.stride};
 }
 
+BatchRule convert(const DecantBatchRule &rule) {
+  return {rule.max_rows == 0 ? kAnyRows : rule.max_rows, rule.decode};
+}
+
 /// Room for the inputs of a rule's own; no entry has more arguments.
 using ExtraInputs = std::array<NamedTensor, kMaxKernelArgs>;
 
@@ -131,6 +135,38 @@ DecantStatus decantProgramCreate(const DecantDevice *device,
       second = *transfer->image;
     DECANT_ASSIGN(auto made, Program::create(device->device, *decode->image,
                                              std::move(second)));
+    *program = new DecantProgram{std::move(made)};
+    return {};
+  });
+}
+
+DecantStatus decantProgramCreateBatched(
+    const DecantDevice *device, const DecantImage *const *decode,
+    size_t decode_count, const DecantBatchRule *rules, size_t rule_count,
+    const DecantImage *transfer, DecantProgram **program) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return nullArgument("program");
+    *program = nullptr;
+    if (!device)
+      return nullArgument("device");
+    if (!decode)
+      return nullArgument("decode");
+    if (!rules)
+      return nullArgument("rules");
+    ProgramImages images;
+    for (size_t i = 0; i < decode_count; ++i) {
+      if (!decode[i])
+        return nullArgument(fmt::format("decode[{}]", i).c_str());
+      images.decode.push_back(*decode[i]->image);
+    }
+    images.rules.clear();
+    for (size_t i = 0; i < rule_count; ++i)
+      images.rules.push_back(convert(rules[i]));
+    if (transfer)
+      images.transfer = *transfer->image;
+    DECANT_ASSIGN(auto made,
+                  Program::create(device->device, std::move(images)));
     *program = new DecantProgram{std::move(made)};
     return {};
   });

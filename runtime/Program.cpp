@@ -8,9 +8,8 @@
 
 #include "decant/Runtime/Program.h"
 
-#include "decant/Core/Schedule.h"
-
-#include "ArgTable.h"
+#include "DecodeVariant.h"
+#include "SameSlots.h"
 #include "Slots.h"
 
 #include <algorithm>
@@ -19,41 +18,6 @@
 using namespace decant;
 
 namespace {
-
-bool sameRegion(const Region &a, const Region &b) {
-  return a.offset == b.offset && a.type == b.type && a.count == b.count &&
-         a.width == b.width;
-}
-
-/// Two images may touch the same slots only when every byte means the same.
-Status checkSameSlots(const KernelImage &decode, const KernelImage &transfer) {
-  auto refuse = [&](const std::string &what) {
-    return Status::invalid(
-        fmt::format("transfer image \"{}\" does not fit decode image \"{}\": "
-                    "{}; both must be compiled from one spec",
-                    transfer.specName, decode.specName, what));
-  };
-  const SlotLayout &a = decode.layout, &b = transfer.layout;
-  if (a.valueHeads != b.valueHeads || a.keyDim != b.keyDim ||
-      a.valueDim != b.valueDim)
-    return refuse(fmt::format("{} heads of {} x {}, and {} of {} x {}",
-                              b.valueHeads, b.keyDim, b.valueDim, a.valueHeads,
-                              a.keyDim, a.valueDim));
-  if (a.slotBytes != b.slotBytes || a.headBytes != b.headBytes)
-    return refuse(
-        fmt::format("slots of {} bytes, and {}", b.slotBytes, a.slotBytes));
-  if (a.codeOrder != b.codeOrder)
-    return refuse(fmt::format("codes in the order {}, and {}",
-                              toString(b.codeOrder), toString(a.codeOrder)));
-  auto left = a.regions(), right = b.regions();
-  for (size_t i = 0; i < left.size(); ++i)
-    if (!sameRegion(left[i].second, right[i].second))
-      return refuse(fmt::format("region {} differs", left[i].first));
-  if (decode.pad != transfer.pad)
-    return refuse(fmt::format("pad policy {}, and {}", toString(transfer.pad),
-                              toString(decode.pad)));
-  return {};
-}
 
 ProgramInfo describeProgram(const KernelImage &image) {
   ProgramInfo info;
@@ -70,9 +34,6 @@ ProgramInfo describeProgram(const KernelImage &image) {
   info.pad = image.pad;
   info.stateBytesPerHead = image.layout.stateBytesPerHead();
   info.bitsPerElement = image.layout.bitsPerElement();
-  const Expected<Schedule> schedule = parseSchedule(image.scheduleText);
-  info.tensorCores = schedule && schedule->strategy == Strategy::Mma;
-  info.stepFolds = schedule && schedule->boundary == Boundary::Step;
   return info;
 }
 
@@ -152,59 +113,95 @@ Expected<std::unique_ptr<Program>>
 Program::create(std::shared_ptr<Device> device, KernelImage decode,
                 std::optional<KernelImage> transfer,
                 const LoadOptions &options) {
-  if (transfer)
-    DECANT_TRY(checkSameSlots(decode, *transfer));
+  ProgramImages images;
+  images.decode.push_back(std::move(decode));
+  images.transfer = std::move(transfer);
+  return create(std::move(device), std::move(images), options);
+}
+
+Expected<std::unique_ptr<Program>>
+Program::create(std::shared_ptr<Device> device, ProgramImages images,
+                const LoadOptions &options) {
+  DECANT_TRY(checkRules(images.rules, images.decode.size()));
+  const KernelImage &first = images.decode.front();
+  for (size_t i = 1; i < images.decode.size(); ++i)
+    DECANT_TRY(
+        checkSameStep(first, images.decode[i], fmt::format("variant {}", i)));
+  if (images.transfer)
+    DECANT_TRY(checkSameSlots(first, *images.transfer, "transfer image"));
+
   std::unique_ptr<Program> program(new Program());
   program->target = std::move(device);
-  program->facts = describeProgram(decode);
-  DECANT_ASSIGN(program->decode,
-                program->target->load(std::move(decode), options));
-  if (transfer) {
-    DECANT_ASSIGN(program->transfer,
-                  program->target->load(std::move(*transfer), options));
-  }
-
-  ProgramInfo &facts = program->facts;
-  facts.maxRows = kMaxGridBlocks;
-  auto makeTable = [&](const LoadedImage &image, const char *role,
-                       std::unique_ptr<ArgTable> &table) -> Status {
-    DECANT_ASSIGN(table, ArgTable::create(image, role));
-    facts.slotAlign = std::max<int64_t>(facts.slotAlign, table->stateAlign());
-    return {};
-  };
-  DECANT_TRY(makeTable(*program->decode, "step", program->stepTable));
-  facts.maxRows = program->stepTable->maxRows();
-  if (facts.window > 1) {
-    DECANT_TRY(makeTable(*program->decode, "commit", program->commitTable));
-    facts.maxRows = std::min(facts.maxRows, program->commitTable->maxRows());
-  }
-  if (facts.tokensPerStep > 1)
-    DECANT_TRY(makeTable(*program->decode, "accept", program->acceptTable));
-  if (program->transfer) {
-    const LoadedImage &image = *program->transfer;
-    facts.canTransfer = true;
-    DECANT_TRY(makeTable(image, "pack_f32", program->packF32));
-    DECANT_TRY(makeTable(image, "pack_bf16", program->packBf16));
-    DECANT_TRY(makeTable(image, "unpack_f32", program->unpackF32));
-    DECANT_TRY(makeTable(image, "unpack_bf16", program->unpackBf16));
-  }
+  program->facts = describeProgram(first);
+  program->batchRules = std::move(images.rules);
+  for (KernelImage &image : images.decode)
+    DECANT_TRY(program->addVariant(std::move(image), options));
+  if (images.transfer)
+    DECANT_TRY(program->addTransfer(std::move(*images.transfer), options));
   return Expected<std::unique_ptr<Program>>(std::move(program));
 }
 
-const std::vector<KernelArg> &Program::stepArguments() const {
-  return stepTable->entry().args;
+Status Program::addVariant(KernelImage image, const LoadOptions &options) {
+  DECANT_ASSIGN(auto variant,
+                DecodeVariant::create(*target, std::move(image), options));
+  const bool isFirst = variants.empty();
+  facts.maxRows =
+      isFirst ? variant->maxRows : std::min(facts.maxRows, variant->maxRows);
+  facts.slotAlign = std::max(facts.slotAlign, variant->slotAlign);
+  facts.stepFolds = (isFirst || facts.stepFolds) && variant->stepFolds;
+  facts.tensorCores |= variant->tensorCores;
+  // What suits the strictest variant suits a batch of any size.
+  const std::vector<KernelArg> &args = variant->step->entry().args;
+  if (isFirst)
+    stepArgs = args;
+  for (size_t i = 0; i < args.size(); ++i)
+    stepArgs[i].align = std::max(stepArgs[i].align, args[i].align);
+  variants.push_back(std::move(variant));
+  return {};
 }
 
+Status Program::addTransfer(KernelImage image, const LoadOptions &options) {
+  DECANT_ASSIGN(transfer, target->load(std::move(image), options));
+  facts.canTransfer = true;
+  struct Table {
+    const char *role;
+    std::unique_ptr<ArgTable> Program::*member;
+  };
+  for (const Table &table : {Table{"pack_f32", &Program::packF32},
+                             Table{"pack_bf16", &Program::packBf16},
+                             Table{"unpack_f32", &Program::unpackF32},
+                             Table{"unpack_bf16", &Program::unpackBf16}}) {
+    std::unique_ptr<ArgTable> &made = this->*table.member;
+    DECANT_ASSIGN(made, ArgTable::create(*transfer, table.role));
+    facts.slotAlign = std::max<int64_t>(facts.slotAlign, made->stateAlign());
+  }
+  return {};
+}
+
+const DecodeVariant &Program::variantFor(int64_t rows) const {
+  return *variants[size_t(variantForRows(batchRules, rows))];
+}
+
+const KernelImage &Program::variant(int number) const {
+  return variants[size_t(number)]->image();
+}
+
+const SlotLayout &Program::layout() const { return variant(0).layout; }
+
 std::vector<KernelResources> Program::resources() const {
-  std::vector<KernelResources> all = decode->resources();
+  std::vector<KernelResources> all;
+  auto append = [&all](const LoadedImage &image) {
+    all.insert(all.end(), image.resources().begin(), image.resources().end());
+  };
+  for (const std::unique_ptr<DecodeVariant> &variant : variants)
+    append(*variant->loaded);
   if (transfer)
-    all.insert(all.end(), transfer->resources().begin(),
-               transfer->resources().end());
+    append(*transfer);
   return all;
 }
 
-Status Program::gatherStep(const StepCall &call, ArgValue *stepArgs,
-                           ArgValue *commitArgs) const {
+Status Program::gatherStep(const StepCall &call, const DecodeVariant &variant,
+                           ArgValue *stepArgs, ArgValue *commitArgs) const {
   CallValues values;
   DECANT_TRY(setRows(facts, call.pool, call.rows, values));
   if (call.extraCount < 0 || (call.extraCount > 0 && !call.extra))
@@ -224,14 +221,10 @@ Status Program::gatherStep(const StepCall &call, ArgValue *stepArgs,
   values[Known::DtBias].pointer = call.dtBias;
   values.extra = call.extra;
   values.extraCount = call.extraCount;
-  DECANT_TRY(stepTable->gather(values, stepArgs));
-  DECANT_TRY(stepTable->checkAllTaken(values));
-  if (!commitTable)
-    return {};
   // Of several tokens per step, those to come are more than the window has room
   // for; one token has been there.
   values[Known::MinFill].integer = facts.window + (facts.tokensPerStep > 1);
-  return commitTable->gather(values, commitArgs);
+  return variant.gatherStep(values, stepArgs, commitArgs);
 }
 
 // An engine with an empty batch may have no tensors either, so a call without
@@ -240,7 +233,8 @@ Status Program::supported(const StepCall &call) const {
   ArgValue stepArgs[kMaxKernelArgs], commitArgs[kMaxKernelArgs];
   if (call.rows.rows == 0)
     return {};
-  Status status = gatherStep(call, stepArgs, commitArgs);
+  Status status =
+      gatherStep(call, variantFor(call.rows.rows), stepArgs, commitArgs);
   return status.ok()
              ? status
              : status.within(fmt::format("step of \"{}\"", facts.specName));
@@ -248,18 +242,13 @@ Status Program::supported(const StepCall &call) const {
 
 Status Program::step(const StepCall &call) const {
   ArgValue stepArgs[kMaxKernelArgs], commitArgs[kMaxKernelArgs];
-  if (call.rows.rows == 0)
+  const int64_t rows = call.rows.rows;
+  if (rows == 0)
     return {};
-  Status status = gatherStep(call, stepArgs, commitArgs);
-  // Drafts are not folded, so room for them is made before.
-  const bool folds = commitTable && !facts.stepFolds;
-  const bool before = folds && facts.tokensPerStep > 1;
-  if (status.ok() && before)
-    status = commitTable->launch(call.rows.rows, commitArgs, call.stream);
+  const DecodeVariant &variant = variantFor(rows);
+  Status status = gatherStep(call, variant, stepArgs, commitArgs);
   if (status.ok())
-    status = stepTable->launch(call.rows.rows, stepArgs, call.stream);
-  if (status.ok() && folds && !before)
-    status = commitTable->launch(call.rows.rows, commitArgs, call.stream);
+    status = variant.launchStep(rows, stepArgs, commitArgs, call.stream);
   return status.ok()
              ? status
              : status.within(fmt::format("step of \"{}\"", facts.specName));
@@ -267,7 +256,8 @@ Status Program::step(const StepCall &call) const {
 
 Status Program::commit(const CommitCall &call) const {
   const std::string where = fmt::format("commit of \"{}\"", facts.specName);
-  if (!acceptTable)
+  const ArgTable *table = variantFor(call.rows.rows).accept.get();
+  if (!table)
     return Status::invalid(
         where +
         ": tokens_per_step is 1, and a step of one token is part of the "
@@ -279,9 +269,9 @@ Status Program::commit(const CommitCall &call) const {
   Status status = setRows(facts, call.pool, call.rows, values);
   values[Known::Accepted].pointer = call.accepted;
   if (status.ok())
-    status = acceptTable->gather(values, args);
+    status = table->gather(values, args);
   if (status.ok())
-    status = acceptTable->launch(call.rows.rows, args, call.stream);
+    status = table->launch(call.rows.rows, args, call.stream);
   return status.ok() ? status : status.within(where);
 }
 
@@ -290,14 +280,15 @@ Status Program::flush(const FlushCall &call) const {
     return {};
   CallValues values;
   ArgValue args[kMaxKernelArgs];
+  const ArgTable *table = variantFor(call.rows.rows).commit.get();
   Status status = setRows(facts, call.pool, call.rows, values);
   values[Known::MinFill].integer = 1;
   // No tokens are to come; the kernel reads two numbers and uses none.
   values[Known::CuSeqlens].pointer = values[Known::State].pointer;
-  if (status.ok() && commitTable)
-    status = commitTable->gather(values, args);
-  if (status.ok() && commitTable)
-    status = commitTable->launch(call.rows.rows, args, call.stream);
+  if (status.ok() && table)
+    status = table->gather(values, args);
+  if (status.ok() && table)
+    status = table->launch(call.rows.rows, args, call.stream);
   return status.ok()
              ? status
              : status.within(fmt::format("flush of \"{}\"", facts.specName));

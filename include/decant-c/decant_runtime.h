@@ -184,6 +184,22 @@ DECANT_API DecantStatus decantProgramCreate(const DecantDevice *device,
                                             const DecantImage *decode,
                                             const DecantImage *transfer,
                                             DecantProgram **program);
+/* Which of several decode images runs a batch. This struct never changes. */
+typedef struct DecantBatchRule {
+  int64_t max_rows; /* takes batches of up to so many rows, of the last: 0 */
+  int32_t decode;   /* number of the image that runs them */
+  int32_t reserved;
+} DecantBatchRule;
+
+/* A program of several decode images of one spec, cut differently, over the
+   same slots: each call runs the image of the first rule that its number of
+   rows fits. Bounds go up, and the last rule is for any number of rows. All
+   images are loaded here; `transfer` may be null. Images whose slots, code
+   order or arguments differ are refused. */
+DECANT_API DecantStatus decantProgramCreateBatched(
+    const DecantDevice *device, const DecantImage *const *decode,
+    size_t decode_count, const DecantBatchRule *rules, size_t rule_count,
+    const DecantImage *transfer, DecantProgram **program);
 /* Only after the work and the captured graphs that use it are done. */
 DECANT_API void decantProgramDestroy(DecantProgram *program);
 DECANT_API DecantStatus decantProgramQuery(const DecantProgram *program,

@@ -75,6 +75,10 @@ static void testNullHandles(void) {
   INVALID(decantDeviceGetInfo(NULL, &device), "\"device\" is null");
   INVALID(decantProgramCreate(NULL, NULL, NULL, &program), "is null");
   INVALID(decantProgramCreate(NULL, NULL, NULL, NULL), "\"program\" is null");
+  INVALID(decantProgramCreateBatched(NULL, NULL, 0, NULL, 0, NULL, NULL),
+          "\"program\" is null");
+  INVALID(decantProgramCreateBatched(NULL, NULL, 0, NULL, 0, NULL, &program),
+          "\"device\" is null");
   INVALID(decantProgramQuery(NULL, &info), "\"program\" is null");
   INVALID(decantProgramGetArgument(NULL, 0, &argument), "\"program\" is null");
   INVALID(decantProgramSupported(NULL, &step), "\"program\" is null");
@@ -207,6 +211,39 @@ static void testCalls(DecantProgram *program, const DecantProgramInfo *info) {
   free(pool);
 }
 
+/* Two images that stand for each other, and one that does not. */
+static void testBatches(const DecantDevice *device, const DecantImage *decode,
+                        const DecantImage *transfer) {
+  const DecantImage *both[2], *other[2];
+  const DecantBatchRule rules[2] = {{64, 1, 0}, {0, 0, 0}};
+  const DecantBatchRule open_ended[1] = {{64, 1, 0}};
+  DecantProgramInfo info = DECANT_INIT(DecantProgramInfo);
+  DecantProgram *program = NULL;
+  both[0] = both[1] = other[0] = decode;
+  other[1] = NULL;
+  INVALID(decantProgramCreateBatched(device, NULL, 2, rules, 2, NULL, &program),
+          "\"decode\" is null");
+  INVALID(decantProgramCreateBatched(device, both, 2, NULL, 2, NULL, &program),
+          "\"rules\" is null");
+  INVALID(
+      decantProgramCreateBatched(device, other, 2, rules, 2, NULL, &program),
+      "\"decode[1]\" is null");
+  INVALID(decantProgramCreateBatched(device, both, 1, rules, 2, NULL, &program),
+          "batch rule 0: found variant 1; allowed are 0 to 0");
+  INVALID(decantProgramCreateBatched(device, both, 2, open_ended, 1, NULL,
+                                     &program),
+          "found none for more than 64 rows");
+  other[1] = transfer;
+  INVALID(
+      decantProgramCreateBatched(device, other, 2, rules, 2, NULL, &program),
+      "variant 1");
+  EXPECT(program == NULL);
+  OK(decantProgramCreateBatched(device, both, 2, rules, 2, transfer, &program));
+  OK(decantProgramQuery(program, &info));
+  EXPECT(info.can_transfer && info.step_argument_count == 15);
+  decantProgramDestroy(program);
+}
+
 static void testWithFakeDriver(const char *folder) {
   DecantDevice *device = NULL;
   DecantImage *decode = NULL, *transfer = NULL;
@@ -234,6 +271,7 @@ static void testWithFakeDriver(const char *folder) {
   EXPECT(!info.can_transfer);
   decantProgramDestroy(program);
 
+  testBatches(device, decode, transfer);
   OK(decantProgramCreate(device, decode, transfer, &program));
   /* The program keeps what it needs of them. */
   decantDeviceClose(device);

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // In: a device, a decode image and (for pack and unpack) a transfer image. Out:
-// calls that a host engine makes. Every call checks all of its arguments on the
+// calls that a host engine makes. Of several decode images, which all work on
+// the same slots, each call runs the one that the rules give to its number of
+// rows. Every call checks all of its arguments on the
 // host before it does anything, so a refused call has changed nothing. All work
 // is asynchronous on the caller's stream. No call of a made Program allocates
 // device memory, compiles or waits; step, flush, pack and unpack do not
@@ -22,6 +24,7 @@
 #ifndef DECANT_RUNTIME_PROGRAM_H
 #define DECANT_RUNTIME_PROGRAM_H
 
+#include "decant/Runtime/BatchRules.h"
 #include "decant/Runtime/Device.h"
 
 #include <optional>
@@ -135,16 +138,34 @@ struct ProgramInfo {
   PadPolicy pad = PadPolicy::Negative;
   int64_t stateBytesPerHead = 0; // codes, scales and compensators
   double bitsPerElement = 0;     // the same, per element of the state
-  int64_t maxRows = 0;           // that one step may have
+  int64_t maxRows = 0;           // that one step of any variant may have
   bool canTransfer = false;      // pack and unpack were given
-  bool stepFolds = false;        // the step kernel folds full windows itself
-  bool tensorCores = false;      // which form sums in an order of their own
+  bool stepFolds = false;        // every step kernel folds full windows itself
+  bool tensorCores =
+      false; // some variant's, which form sums in their own order
+};
+
+/// What a Program is made of. Variants are decode images of one spec whose
+/// schedules differ; slots, code order and arguments are the same, so that a
+/// sequence may be decoded by one and then by another. Outputs are then equal
+/// to the bit only where the variants form sums in the same order.
+struct ProgramImages {
+  std::vector<KernelImage> decode;
+  std::vector<BatchRule> rules = {{kAnyRows, 0}};
+  std::optional<KernelImage> transfer;
 };
 
 class ArgTable;
+struct DecodeVariant;
 
 class Program {
 public:
+  /// Loads every variant: a launch loads and compiles nothing, whatever its
+  /// number of rows, and one that is captured in a graph stays what it was.
+  static Expected<std::unique_ptr<Program>>
+  create(std::shared_ptr<Device> device, ProgramImages images,
+         const LoadOptions &options = {});
+  /// Of one variant.
   static Expected<std::unique_ptr<Program>>
   create(std::shared_ptr<Device> device, KernelImage decode,
          std::optional<KernelImage> transfer = std::nullopt,
@@ -153,10 +174,15 @@ public:
 
   const ProgramInfo &info() const { return facts; }
   Device &device() const { return *target; }
-  const SlotLayout &layout() const { return decode->image().layout; }
-  /// What step takes: names, types, alignment and row width.
-  const std::vector<KernelArg> &stepArguments() const;
-  /// Of every entry of both images.
+  const SlotLayout &layout() const;
+  /// What step takes: names, types, alignment (what the strictest variant asks
+  /// for) and row width.
+  const std::vector<KernelArg> &stepArguments() const { return stepArgs; }
+  const std::vector<BatchRule> &rules() const { return batchRules; }
+  int variantCount() const { return int(variants.size()); }
+  /// All but the code of variant 0 .. variantCount() - 1.
+  const KernelImage &variant(int number) const;
+  /// Of every entry of all images.
   std::vector<KernelResources> resources() const;
 
   /// Why step would refuse this call; host only, does nothing.
@@ -190,15 +216,19 @@ public:
 private:
   Program();
 
-  Status gatherStep(const StepCall &call, ArgValue *stepArgs,
-                    ArgValue *commitArgs) const;
+  Status addVariant(KernelImage image, const LoadOptions &options);
+  Status addTransfer(KernelImage image, const LoadOptions &options);
+  const DecodeVariant &variantFor(int64_t rows) const;
+  Status gatherStep(const StepCall &call, const DecodeVariant &variant,
+                    ArgValue *stepArgs, ArgValue *commitArgs) const;
   Status runDense(const ArgTable *table, const DenseCall &call) const;
 
   std::shared_ptr<Device> target;
   ProgramInfo facts;
-  std::unique_ptr<LoadedImage> decode, transfer;
-  std::unique_ptr<ArgTable> stepTable, commitTable; // no commit: window 1
-  std::unique_ptr<ArgTable> acceptTable; // of several tokens per step
+  std::vector<KernelArg> stepArgs;
+  std::vector<BatchRule> batchRules;
+  std::vector<std::unique_ptr<DecodeVariant>> variants;
+  std::unique_ptr<LoadedImage> transfer;
   std::unique_ptr<ArgTable> packF32, packBf16, unpackF32, unpackBf16;
 };
 
