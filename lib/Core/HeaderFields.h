@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In: the JSON header of an image file. Out: values of the right kind and
-// range, or one error that names the field by its path, what was found and what
-// is allowed.
+// In: the JSON header of an image file, or a pack's index. Out: values of the
+// right kind and range, or one error that names the field by its path, what was
+// found and what is allowed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_LIB_CORE_HEADERFIELDS_H
@@ -28,8 +28,10 @@ namespace decant {
 /// list of fields with one check at its end.
 class FieldReader {
 public:
-  FieldReader(const nlohmann::json *object, std::string path, Status &error)
-      : object(object), path(std::move(path)), error(error) {
+  /// `where` is what messages call the object.
+  FieldReader(const nlohmann::json *object, std::string path, Status &error,
+              const char *where = "kernel image: header")
+      : object(object), path(std::move(path)), where(where), error(error) {
     if (object && !object->is_object())
       refuse("", "an object", object);
   }
@@ -80,7 +82,7 @@ public:
   }
 
   FieldReader child(const char *name) {
-    return {field(name, "an object"), join(name), error};
+    return {field(name, "an object"), join(name), error, where};
   }
 
   template <typename Read> void array(const char *name, Read read) {
@@ -89,7 +91,7 @@ public:
       return refuse(name, "an array", value);
     for (size_t i = 0; i < value->size() && error.ok(); ++i)
       read(FieldReader(&(*value)[i], fmt::format("{}[{}]", join(name), i),
-                       error));
+                       error, where));
   }
 
   void refuse(const char *name, const std::string &allowed,
@@ -102,9 +104,9 @@ public:
               : "nothing";
     if (shown.size() > 60)
       shown = shown.substr(0, 57) + "...";
-    error = Status::invalid(
-        fmt::format("kernel image: header field \"{}\": found {}, expected {}",
-                    join(name), shown, allowed));
+    error =
+        Status::invalid(fmt::format("{} field \"{}\": found {}, expected {}",
+                                    where, join(name), shown, allowed));
   }
 
 private:
@@ -124,6 +126,7 @@ private:
 
   const nlohmann::json *object;
   std::string path;
+  const char *where;
   Status &error;
 };
 

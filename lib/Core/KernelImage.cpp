@@ -22,6 +22,7 @@
 #include "decant/Core/KernelImage.h"
 
 #include "HeaderFields.h"
+#include "decant/Core/ImageHeader.h"
 
 #include <fmt/format.h>
 #include <limits>
@@ -281,7 +282,7 @@ const KernelEntry *KernelImage::find(const std::string &role) const {
   return nullptr;
 }
 
-std::string decant::serialize(const KernelImage &image) {
+std::string decant::imageHeader(const KernelImage &image) {
   json entries = json::array();
   for (const KernelEntry &entry : image.entries)
     entries.push_back(entryToJson(entry));
@@ -293,9 +294,11 @@ std::string decant::serialize(const KernelImage &image) {
       {"pad", toString(image.pad)},  {"entries", std::move(entries)}};
   // A rule file may hold bytes that are not UTF-8 in a comment; JSON cannot,
   // and they must not stop the image from being written.
-  std::string text =
-      header.dump(-1, ' ', false, json::error_handler_t::replace);
+  return header.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
+std::string decant::serialize(const KernelImage &image) {
+  const std::string text = imageHeader(image);
   std::string bytes;
   bytes.reserve(kPrefixBytes + text.size() + image.code.size());
   bytes.append(kMagic, kMagicBytes);
@@ -310,6 +313,34 @@ std::string decant::serialize(const KernelImage &image) {
   storeLittle(hash, hashFile(bytes), 8);
   bytes.replace(kHashOffset, hash.size(), hash);
   return bytes;
+}
+
+Expected<KernelImage> decant::imageFromHeader(const std::string &text,
+                                              std::string code) {
+  json header = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (header.is_discarded())
+    return Status::invalid("kernel image: the header is not JSON");
+
+  Status error;
+  FieldReader in(&header, "", error);
+  KernelImage image;
+  image.specName = in.text("spec_name");
+  image.specText = in.text("spec_text");
+  image.target = in.text("target");
+  image.kind =
+      in.named("kind", {CodeKind::Ptx, CodeKind::Cubin, CodeKind::HostObject});
+  image.ptxIsa = int(in.integer("ptx_isa", 0, kMaxInt));
+  image.scheduleText = in.text("schedule");
+  image.compiler = in.text("compiler");
+  image.layout = layoutFromJson(in.child("layout"));
+  image.pad = in.named(
+      "pad", {PadPolicy::None, PadPolicy::Negative, PadPolicy::NonPositive});
+  in.array("entries", [&](FieldReader entry) {
+    image.entries.push_back(entryFromJson(std::move(entry)));
+  });
+  DECANT_TRY(error);
+  image.code = std::move(code);
+  return image;
 }
 
 Expected<KernelImage> decant::deserialize(const std::string &bytes) {
@@ -347,30 +378,6 @@ Expected<KernelImage> decant::deserialize(const std::string &bytes) {
                               "file states {:016x}; it was damaged",
                               found, stated));
 
-  auto headerBegin = bytes.begin() + kPrefixBytes;
-  json header = json::parse(headerBegin, headerBegin + int64_t(headerBytes),
-                            nullptr, /*allow_exceptions=*/false);
-  if (header.is_discarded())
-    return refuse("the header is not JSON");
-
-  Status error;
-  FieldReader in(&header, "", error);
-  KernelImage image;
-  image.specName = in.text("spec_name");
-  image.specText = in.text("spec_text");
-  image.target = in.text("target");
-  image.kind =
-      in.named("kind", {CodeKind::Ptx, CodeKind::Cubin, CodeKind::HostObject});
-  image.ptxIsa = int(in.integer("ptx_isa", 0, kMaxInt));
-  image.scheduleText = in.text("schedule");
-  image.compiler = in.text("compiler");
-  image.layout = layoutFromJson(in.child("layout"));
-  image.pad = in.named(
-      "pad", {PadPolicy::None, PadPolicy::Negative, PadPolicy::NonPositive});
-  in.array("entries", [&](FieldReader entry) {
-    image.entries.push_back(entryFromJson(std::move(entry)));
-  });
-  DECANT_TRY(error);
-  image.code = bytes.substr(kPrefixBytes + headerBytes);
-  return image;
+  return imageFromHeader(bytes.substr(kPrefixBytes, headerBytes),
+                         bytes.substr(kPrefixBytes + headerBytes));
 }

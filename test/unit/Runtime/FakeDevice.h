@@ -70,6 +70,7 @@ class FakeDevice final : public Device {
 public:
   std::shared_ptr<LaunchLog> log = std::make_shared<LaunchLog>();
   std::vector<MemoryWork> work;
+  DeviceInfo facts;
 
   const DeviceInfo &info() const override { return facts; }
   using Device::load;
@@ -112,8 +113,6 @@ public:
 private:
   /// No call of a Program needs these, and one that did would be a mistake.
   static Status none() { return Status::internal("unexpected device call"); }
-
-  DeviceInfo facts;
 };
 
 } // namespace test
