@@ -199,6 +199,7 @@ DecantStatus decantProgramQuery(const DecantProgram *program,
         int32_t(program->program->stepArguments().size());
     values.can_transfer = facts.canTransfer;
     values.tokens_per_step = facts.tokensPerStep;
+    values.variant_count = program->program->variantCount();
     return writeSized("info", values, info);
   });
 }

@@ -203,7 +203,8 @@ Expected<PackChoice> decant::chooseFromPack(const PackIndex &index,
       continue;
     choice.target = target.name;
     makeRules(picks, query, choice);
-    choice.transfer = findTransfer(index, choice, target, device);
+    if (query.transfer)
+      choice.transfer = findTransfer(index, choice, target, device);
     if (target.name != targets.front().name)
       choice.note = fmt::format(
           "the pack has nothing for {} that {} loads; {} runs in its place",

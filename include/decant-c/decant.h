@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Compiles specs to kernels, and prepares them on a device. libdecant has these
-// functions and all of decant_runtime.h, whose rules on errors, structs, memory
-// and threads hold here too. In short:
+// functions and all of decant_runtime.h and decant_pack.h, whose rules on
+// errors, structs, memory and threads hold here too. In short:
 //
 //     spec file --ReadFile--> DecantSpec --EnginePrepare--> DecantProgram
 //                                |    (cache or compiler)     Step, Flush, ...
@@ -93,6 +93,9 @@ DECANT_API void decantSpecDestroy(DecantSpec *spec);
 /* The spec with every field written out and the rule's text inside: it reads
    back as an equal spec, without any file. */
 DECANT_API DecantStatus decantSpecToJson(const DecantSpec *spec, char **text);
+/* What kernels for the spec depend on, one field a line: equal for specs that
+   differ in their names alone. A pack is asked for a spec by it. */
+DECANT_API DecantStatus decantSpecToKey(const DecantSpec *spec, char **text);
 
 /* ---- Compiling ---------------------------------------------------------- */
 

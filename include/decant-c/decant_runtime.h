@@ -164,7 +164,7 @@ typedef struct DecantProgramInfo {
   int32_t step_argument_count;
   int32_t can_transfer;    /* pack and unpack were given */
   int32_t tokens_per_step; /* most of a row; beyond 1 a commit follows a step */
-  int32_t reserved;
+  int32_t variant_count;   /* decode images, for batches of different sizes */
 } DecantProgramInfo;
 
 typedef struct DecantArgumentInfo {
@@ -186,7 +186,7 @@ DECANT_API DecantStatus decantProgramCreate(const DecantDevice *device,
                                             DecantProgram **program);
 /* Which of several decode images runs a batch. This struct never changes. */
 typedef struct DecantBatchRule {
-  int64_t max_rows; /* takes batches of up to so many rows, of the last: 0 */
+  int64_t max_rows; /* takes batches of up to so many; 0, in the last: any */
   int32_t decode;   /* number of the image that runs them */
   int32_t reserved;
 } DecantBatchRule;

@@ -169,4 +169,15 @@ DecantStatus decantSpecToJson(const DecantSpec *spec, char **text) {
   });
 }
 
+DecantStatus decantSpecToKey(const DecantSpec *spec, char **text) {
+  return guarded([&]() -> Status {
+    if (!text)
+      return nullArgument("text");
+    *text = nullptr;
+    if (!spec)
+      return nullArgument("spec");
+    return giveText(canonicalText(spec->spec), text);
+  });
+}
+
 } // extern "C"

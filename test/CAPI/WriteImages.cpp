@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../unit/Runtime/TestImages.h"
+#include "../unit/Runtime/TestPack.h"
 
 #include <cstdio>
 #include <fstream>
 
-// write_images FOLDER: decode.decant, transfer.decant, and damaged ones.
+// write_images FOLDER: decode.decant, transfer.decant, test.pack, and damaged
+// ones.
 int main(int argc, char **argv) {
   if (argc != 2)
     return 2;
@@ -27,5 +28,12 @@ int main(int argc, char **argv) {
   write("flipped.decant", decode);
   write("text.decant",
         "a text file, and no image at all, whatever it is called");
+
+  std::string pack = decant::test::testPackBytes();
+  write("test.pack", pack);
+  write("cut.pack", pack.substr(0, pack.size() / 2));
+  // Of the last blob, which is the header of the last variant.
+  pack.back() = char(pack.back() ^ 1);
+  write("flipped.pack", pack);
   return 0;
 }

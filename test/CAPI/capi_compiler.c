@@ -60,6 +60,7 @@ static void testPresets(void) {
 
 static void testSpecs(void) {
   const char *window = "window.length=4";
+  const char *const named[] = {"window.length=4", "name=another"};
   const char *const wrong[] = {"window.length=4", "window.lenght=4"};
   const char *const none[] = {"window.length=4", NULL};
   DecantSpec *spec = NULL, *again = NULL;
@@ -70,6 +71,14 @@ static void testSpecs(void) {
   OK(decantSpecReadText(text, NULL, NULL, 0, &again));
   OK(decantSpecToJson(again, &other));
   EXPECT(strcmp(text, other) == 0);
+  decantSpecDestroy(again);
+  decantTextDestroy(text);
+  decantTextDestroy(other);
+  OK(decantSpecReadText(kSmallLayer, NULL, named, 2, &again));
+  OK(decantSpecToKey(spec, &text));
+  OK(decantSpecToKey(again, &other));
+  EXPECT(strcmp(text, other) == 0);
+  EXPECT(strstr(text, "window.length = 4\n") != NULL);
   decantSpecDestroy(again);
   decantSpecDestroy(spec);
   decantTextDestroy(text);
@@ -96,6 +105,7 @@ static void testSpecs(void) {
   INVALID(decantSpecReadFile("x", NULL, 0, NULL), "\"result\" is null");
   INVALID(decantSpecToJson(NULL, &text), "\"spec\" is null");
   INVALID(decantSpecToJson(NULL, NULL), "\"text\" is null");
+  INVALID(decantSpecToKey(NULL, &text), "\"spec\" is null");
   decantSpecDestroy(NULL);
   decantTextDestroy(NULL);
 }

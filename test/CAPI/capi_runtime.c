@@ -241,6 +241,7 @@ static void testBatches(const DecantDevice *device, const DecantImage *decode,
   OK(decantProgramCreateBatched(device, both, 2, rules, 2, transfer, &program));
   OK(decantProgramQuery(program, &info));
   EXPECT(info.can_transfer && info.step_argument_count == 15);
+  EXPECT(info.variant_count == 2);
   decantProgramDestroy(program);
 }
 

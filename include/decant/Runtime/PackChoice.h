@@ -32,6 +32,7 @@ struct PackQuery {
   /// Batches that will be run: images of others are not read. The last rule
   /// takes whatever is larger.
   int64_t minRows = 1, maxRows = kAnyRows;
+  bool transfer = true; // also pack and unpack, where the pack has them
 };
 
 struct PackChoice {
@@ -39,7 +40,7 @@ struct PackChoice {
   std::string target;
   std::vector<int> decode;      // numbers of variants
   std::vector<BatchRule> rules; // over their places in `decode`
-  int transfer = -1;            // -1: the pack has none
+  int transfer = -1;            // -1: the pack has none, or none is wanted
   /// Empty when the device's own target was there; else what runs in its place,
   /// for people.
   std::string note;
