@@ -10,6 +10,7 @@ config.excludes = ["unit", "CAPI", "Install", "Spec", "Inputs", "data"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.decant_obj_root, "test")
 config.substitutions.append(("%src", config.decant_src_root))
+config.substitutions.append(("%bin", os.path.join(config.decant_obj_root, "bin")))
 config.substitutions.append(("%data", os.path.join(config.test_source_root, "data")))
 
 path = [os.path.join(config.decant_obj_root, "bin"), config.llvm_tools_dir, config.environment["PATH"]]

@@ -13,6 +13,7 @@
 
 #include "Command.h"
 
+#include "CompilePack.h"
 #include "OutputFile.h"
 #include "Spec/Suggest.h"
 #include "SpecArguments.h"
@@ -31,6 +32,7 @@ namespace {
 struct CompileArguments {
   SpecSource spec;
   std::string target, form, kernels = "decode", schedule, output;
+  PackArguments pack; // of --pack; without it, spec and schedule are its only
 };
 
 /// What --emit may ask for: a stage's text, or the image file. Machine code has
@@ -174,8 +176,52 @@ Expected<Report> compileAndReport(const CompileArguments &arguments,
   return report;
 }
 
-Expected<Report> runCompile(const CompileArguments &arguments,
+/// What belongs to packs alone, and what does not go with them.
+Status checkWords(const CompileArguments &arguments) {
+  const PackArguments &pack = arguments.pack;
+  auto refuse = [](const char *option, const char *beside) {
+    return Status::invalid(fmt::format(
+        "{}: found {} {} --pack; allowed: {} {} --pack", option, option, beside,
+        option, std::string(beside) == "beside" ? "without" : "beside"));
+  };
+  if (!pack.output.empty()) {
+    if (!arguments.form.empty())
+      return refuse("--emit", "beside");
+    if (!arguments.output.empty())
+      return refuse("-o", "beside");
+    if (arguments.kernels != "decode")
+      return refuse("--kernels", "beside");
+    return {};
+  }
+  if (!pack.tokensPerStep.empty())
+    return refuse("--tokens-per-step", "without");
+  if (!pack.candidates.empty())
+    return refuse("--candidate", "without");
+  if (!pack.cubins.empty())
+    return refuse("--cubin", "without");
+  if (pack.specs.size() > 1)
+    return Status::invalid(
+        fmt::format("SPEC: found {} and {}; allowed is one without --pack",
+                    pack.specs[0].spec, pack.specs[1].spec));
+  if (pack.schedules.size() > 1)
+    return Status::invalid(
+        "--schedule: found more than one; allowed is one without --pack");
+  return {};
+}
+
+Expected<Report> runCompile(CompileArguments arguments,
                             const Invocation &invocation) {
+  PackArguments &pack = arguments.pack;
+  for (SpecSource &source : pack.specs)
+    source.overrides = arguments.spec.overrides;
+  DECANT_TRY(checkWords(arguments));
+  if (!pack.output.empty()) {
+    pack.targets = arguments.target;
+    return compilePack(pack);
+  }
+  arguments.spec = pack.specs.front();
+  if (!pack.schedules.empty())
+    arguments.schedule = pack.schedules.front();
   const Form *form = nullptr;
   if (!arguments.form.empty()) {
     DECANT_ASSIGN(form, findForm(arguments.form));
@@ -194,10 +240,20 @@ Command decant::tool::addCompile(CLI::App &root) {
   auto arguments = std::make_shared<CompileArguments>();
   CLI::App *app = root.add_subcommand(
       "compile", "Compile a spec, to a report, any stage or an image file");
-  addSpecArguments(*app, arguments->spec, "A spec file or a preset's name");
+  app->add_option_function<std::vector<std::string>>(
+         "SPEC",
+         [arguments](const std::vector<std::string> &names) {
+           for (const std::string &name : names)
+             arguments->pack.specs.push_back({name, {}});
+         },
+         "A spec file or a preset's name; several with --pack")
+      ->required()
+      ->option_text(" ");
+  addSpecOverrides(*app, arguments->spec.overrides);
   app->add_option("--target", arguments->target,
                   "x86-64 or a GPU target such as sm_90a; by default the GPU's "
-                  "if there is one, else x86-64")
+                  "if there is one, else x86-64; several with --pack, with "
+                  "commas between")
       ->option_text("TARGET");
   app->add_option("--emit", arguments->form,
                   "spec, rule, windowed, formatted, scheduled, tiled, mapped, "
@@ -207,12 +263,37 @@ Command decant::tool::addCompile(CLI::App &root) {
                   "decode (step and commit, the default) or transfer (pack and "
                   "unpack)")
       ->option_text("SET");
-  app->add_option("--schedule", arguments->schedule,
-                  "A schedule as inspect prints it, in place of the default")
-      ->option_text("TEXT");
+  auto addTexts = [app](const char *name, std::vector<std::string> &texts,
+                        const char *what, const char *text) {
+    app->add_option(name, texts, what)
+        ->option_text(text)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  addTexts("--schedule", arguments->pack.schedules,
+           "A schedule as inspect prints it, in place of the default. With "
+           "--pack it may be repeated as ROWS:TEXT: the schedule of batches of "
+           "up to ROWS rows",
+           "TEXT");
   app->add_option("-o,--output", arguments->output,
                   "Write to this file, an image unless --emit says otherwise")
       ->option_text("FILE");
+  app->add_option("--pack", arguments->pack.output,
+                  "Write a pack: decode and transfer kernels of every SPEC for "
+                  "every target in one file, which the runtime alone loads")
+      ->option_text("FILE");
+  app->add_option("--tokens-per-step", arguments->pack.tokensPerStep,
+                  "With --pack: each SPEC with each of these, \"1,4\"")
+      ->option_text("N,...");
+  addTexts("--candidate", arguments->pack.candidates,
+           "With --pack: a further schedule, which a tuner may pick; may be "
+           "repeated",
+           "TEXT");
+  app->add_option("--cubin", arguments->pack.cubins,
+                  "With --pack: machine code beside the PTX of these targets, "
+                  "or of \"all\", by an installed ptxas")
+      ->option_text("TARGET,...");
   return {app, [arguments](const Invocation &invocation) {
             return runCompile(*arguments, invocation);
           }};

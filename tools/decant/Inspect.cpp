@@ -8,13 +8,15 @@
 //
 // What a spec's kernels are made of: the bytes of a slot, the lanes of a block,
 // the arguments, the memory traffic of a step and, with an installed ptxas, the
-// registers. Reads an image file as well as a spec.
+// registers. Reads an image file as well as a spec; of a pack, what it holds,
+// and whether every byte of it is sound.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Command.h"
 
 #include "Bench/StepBytes.h"
+#include "PackReport.h"
 #include "Ptxas.h"
 #include "SlotPicture.h"
 #include "SpecArguments.h"
@@ -51,18 +53,24 @@ bool isImageFile(const std::string &path) {
   return file && start == kImageStart;
 }
 
-Expected<KernelImage> readImage(const InspectArguments &arguments) {
-  const std::string &path = arguments.spec.spec;
+/// `what` is what the file is: "an image".
+Status checkNoOptions(const InspectArguments &arguments, const char *what) {
   auto refuse = [&](const char *option) {
     return Status::invalid(fmt::format(
-        "{}: found {} beside {}, which is an image and compiled already; "
-        "allowed: {} with a spec",
-        option, option, path, option));
+        "{}: found {} beside {}, which is {} and compiled already; allowed: {} "
+        "with a spec",
+        option, option, arguments.spec.spec, what, option));
   };
   if (!arguments.spec.overrides.empty())
     return refuse("--set");
   if (!arguments.target.empty())
     return refuse("--target");
+  return {};
+}
+
+Expected<KernelImage> readImage(const InspectArguments &arguments) {
+  const std::string &path = arguments.spec.spec;
+  DECANT_TRY(checkNoOptions(arguments, "an image"));
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << file.rdbuf();
@@ -194,6 +202,10 @@ Status describeRegisters(const KernelImage &image, Report &report) {
 }
 
 Expected<Report> runInspect(const InspectArguments &arguments) {
+  if (isPackFile(arguments.spec.spec)) {
+    DECANT_TRY(checkNoOptions(arguments, "a pack"));
+    return inspectPack(arguments.spec.spec);
+  }
   Report report;
   DECANT_ASSIGN(const KernelImage image, isImageFile(arguments.spec.spec)
                                              ? readImage(arguments)
@@ -225,7 +237,7 @@ Command decant::tool::addInspect(CLI::App &root) {
       "inspect", "Show the slot's bytes, the schedule, the kernels' arguments "
                  "and the bytes of a step");
   addSpecArguments(*app, arguments->spec,
-                   "A spec file, a preset's name or an image file");
+                   "A spec file, a preset's name, an image file or a pack");
   app->add_option("--target", arguments->target,
                   "x86-64 or a GPU target such as sm_90a; by default the GPU's "
                   "if there is one, else x86-64")

@@ -56,9 +56,11 @@ std::string decant::tool::findPtxas() {
   return found ? *found : "";
 }
 
-Expected<std::vector<PtxasKernel>>
-decant::tool::runPtxas(const std::string &program, const std::string &ptx,
-                       const std::string &arch) {
+/// Runs the assembler into `output`; what it printed.
+static Expected<std::string> assemble(const std::string &program,
+                                      const std::string &ptx,
+                                      const std::string &arch,
+                                      const std::string &output) {
   DECANT_ASSIGN(const TemporaryFile source, TemporaryFile::create("ptx"));
   DECANT_ASSIGN(const TemporaryFile report, TemporaryFile::create("txt"));
   std::error_code error;
@@ -74,19 +76,39 @@ decant::tool::runPtxas(const std::string &program, const std::string &ptx,
         fmt::format("{}: cannot write: {}", source.path(), error.message()));
   const std::string target = "-arch=" + arch;
   const llvm::StringRef arguments[] = {program,       "-v", target,
-                                       source.path(), "-o", "/dev/null"};
+                                       source.path(), "-o", output};
   const std::optional<llvm::StringRef> redirects[] = {
       std::nullopt, llvm::StringRef(report.path()),
       llvm::StringRef(report.path())};
   std::string problem;
   const int code = llvm::sys::ExecuteAndWait(
       program, arguments, /*Env=*/std::nullopt, redirects, 0, 0, &problem);
-  const std::string text = report.read();
+  std::string text = report.read();
   if (code != 0)
     return Status::failed(fmt::format(
         "{} does not assemble the code for {}: {}", program, arch,
         llvm::StringRef(problem.empty() ? text : problem).trim().str()));
+  return text;
+}
+
+Expected<std::vector<PtxasKernel>>
+decant::tool::runPtxas(const std::string &program, const std::string &ptx,
+                       const std::string &arch) {
+  DECANT_ASSIGN(const std::string text,
+                assemble(program, ptx, arch, "/dev/null"));
   return parsePtxasReport(text);
+}
+
+Expected<std::string> decant::tool::assembleCubin(const std::string &program,
+                                                  const std::string &ptx,
+                                                  const std::string &arch) {
+  DECANT_ASSIGN(const TemporaryFile code, TemporaryFile::create("cubin"));
+  DECANT_TRY(assemble(program, ptx, arch, code.path()).status());
+  std::string bytes = code.read();
+  if (bytes.empty())
+    return Status::failed(
+        fmt::format("{} left no machine code for {}", program, arch));
+  return bytes;
 }
 
 std::vector<PtxasKernel>

@@ -30,6 +30,11 @@ Expected<std::vector<PtxasKernel>> runPtxas(const std::string &program,
                                             const std::string &ptx,
                                             const std::string &arch);
 
+/// Assembles `ptx` to machine code that devices of `arch` load.
+Expected<std::string> assembleCubin(const std::string &program,
+                                    const std::string &ptx,
+                                    const std::string &arch);
+
 /// Reads what `ptxas -v` printed.
 std::vector<PtxasKernel> parsePtxasReport(const std::string &text);
 

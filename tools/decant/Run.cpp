@@ -22,6 +22,7 @@
 #include "TraceDecoder.h"
 #include "decant/Engine.h"
 #include "decant/Reference/ReferenceRun.h"
+#include "decant/Runtime/Pack.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +37,7 @@ namespace {
 
 struct RunOptions {
   SpecSource spec;
-  std::string trace;
+  std::string trace, pack;
   std::string device = "cpu";
   std::optional<int64_t> tokens;
   std::optional<double> maxError;
@@ -69,6 +70,7 @@ struct Run {
   DeviceInfo device;
   ProgramInfo program;
   PrepareReport prepare;
+  std::optional<PackReport> pack; // in place of it, with --pack
   int64_t tokens = 0, steps = 0;
   Errors kernel, format; // against float64
   double stateRatio = 0;
@@ -93,6 +95,23 @@ Status checkMaxError(const RunOptions &options) {
         fmt::format("--max-error: found {}; allowed is a number from 0",
                     *options.maxError));
   return {};
+}
+
+/// The kernels of the spec, from the cache, the compiler or --pack.
+Expected<std::unique_ptr<Program>> prepare(const RunOptions &options,
+                                           Engine &engine,
+                                           std::shared_ptr<Device> device,
+                                           Run &run) {
+  if (options.pack.empty())
+    return engine.prepare(run.spec, std::move(device), &run.prepare);
+  DECANT_ASSIGN(const std::unique_ptr<Pack> pack, Pack::open(options.pack));
+  PackQuery query;
+  query.spec = run.spec.name;
+  query.specText = canonicalText(run.spec);
+  LoadOptions load;
+  load.spills = SpillPolicy::Refuse;
+  run.pack.emplace();
+  return programFromPack(*pack, std::move(device), query, load, &*run.pack);
 }
 
 /// Fills in every error of `run`.
@@ -138,7 +157,7 @@ Expected<Run> runTrace(const RunOptions &options) {
                 engine.openDevice(options.device));
   run.device = device->info();
   DECANT_ASSIGN(const std::unique_ptr<Program> program,
-                engine.prepare(run.spec, device, &run.prepare));
+                prepare(options, engine, device, run));
   run.program = program->info();
   DECANT_ASSIGN(TraceDecoder decoder,
                 TraceDecoder::create(*program, device, run.spec, view));
@@ -183,6 +202,13 @@ Json toJson(const Run &run, const RunOptions &options) {
                        {"state_error", run.format.state}};
   json["step_us"] = run.step.microseconds;
   json["step_timing"] = run.step.method;
+  if (run.pack) {
+    json["prepare"] = {{"pack", options.pack},
+                       {"read_ms", run.pack->readMs},
+                       {"read_bytes", run.pack->bytes},
+                       {"load_ms", run.pack->loadMs}};
+    return json;
+  }
   json["prepare"] = {{"cache", run.prepare.warm() ? "warm" : "cold"},
                      {"compiled", compiledImages(run.prepare)},
                      {"lookup_ms", run.prepare.lookupMs()},
@@ -221,6 +247,11 @@ std::string toText(const Run &run, const RunOptions &options) {
                       "ratio of mean state errors", "", run.stateRatio);
   text += fmt::format("step     {:.1f} us ({})\n", run.step.microseconds,
                       run.step.method);
+  if (run.pack)
+    return text + fmt::format("kernels  {} bytes from {} in {:.1f} ms, loaded "
+                              "in {:.1f} ms\n",
+                              run.pack->bytes, options.pack, run.pack->readMs,
+                              run.pack->loadMs);
   const PrepareReport &prepare = run.prepare;
   if (prepare.warm())
     text +=
@@ -259,6 +290,9 @@ Command decant::tool::addRun(CLI::App &root) {
       ->option_text("FILE");
   app->add_option("--device", options->device, "cpu (the default) or cuda:N")
       ->option_text("DEVICE");
+  app->add_option("--pack", options->pack,
+                  "Take the kernels from this pack, and compile nothing")
+      ->option_text("FILE");
   app->add_option("--tokens", options->tokens, "Decode the first N tokens only")
       ->option_text("N");
   app->add_option("--max-error", options->maxError,
@@ -272,6 +306,8 @@ Command decant::tool::addRun(CLI::App &root) {
             report.warnings = run.prepare.warnings;
             if (!run.prepare.targetNote.empty())
               report.warnings.push_back(run.prepare.targetNote);
+            if (run.pack && !run.pack->choice.note.empty())
+              report.warnings.push_back(run.pack->choice.note);
             report.verdict = judge(run, *options);
             return report;
           }};

@@ -11,15 +11,20 @@
 using namespace decant;
 using namespace decant::tool;
 
-void decant::tool::addSpecArguments(CLI::App &app, SpecSource &source,
-                                    const std::string &what) {
-  app.add_option("SPEC", source.spec, what)->required()->option_text(" ");
+void decant::tool::addSpecOverrides(CLI::App &app,
+                                    std::vector<std::string> &overrides) {
   // One value each: a list would swallow the SPEC behind it.
-  app.add_option("--set", source.overrides,
+  app.add_option("--set", overrides,
                  "Override one field, for instance --set window.length=1; may "
                  "be repeated")
       ->option_text("PATH=VALUE")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void decant::tool::addSpecArguments(CLI::App &app, SpecSource &source,
+                                    const std::string &what) {
+  app.add_option("SPEC", source.spec, what)->required()->option_text(" ");
+  addSpecOverrides(app, source.overrides);
 }

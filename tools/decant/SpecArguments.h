@@ -18,6 +18,9 @@ namespace decant::tool {
 void addSpecArguments(CLI::App &app, SpecSource &source,
                       const std::string &what);
 
+/// --set alone.
+void addSpecOverrides(CLI::App &app, std::vector<std::string> &overrides);
+
 } // namespace decant::tool
 
 #endif // DECANT_TOOLS_SPECARGUMENTS_H
