@@ -88,6 +88,7 @@ DecantStatus decantPackGetInfo(const DecantPack *pack, DecantPackInfo *info) {
     values.variant_count = int32_t(index.variants.size());
     values.images_read = counters.images;
     values.bytes_read = counters.bytes;
+    values.images_loaded = counters.loads;
     return writeSized("info", values, info);
   });
 }

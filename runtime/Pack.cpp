@@ -173,6 +173,7 @@ decant::programFromPack(const Pack &pack, std::shared_ptr<Device> device,
   if (facts.choice.transfer >= 0)
     facts.bytes += pack.index().bytesOf(facts.choice.transfer);
 
+  pack.loads += int64_t(images.decode.size()) + images.transfer.has_value();
   const Clock::time_point loading = Clock::now();
   auto program = Program::create(std::move(device), std::move(images), options);
   facts.loadMs = millisecondsSince(loading);

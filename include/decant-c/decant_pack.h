@@ -41,6 +41,7 @@ typedef struct DecantPackInfo {
   int32_t variant_count;
   int64_t images_read; /* since it was opened */
   int64_t bytes_read;
+  int64_t images_loaded; /* onto a device; no call of a program adds to it */
 } DecantPackInfo;
 DECANT_API DecantStatus decantPackGetInfo(const DecantPack *pack,
                                           DecantPackInfo *info);

@@ -99,6 +99,7 @@ static void testContents(DecantPack *pack) {
   decantImageDestroy(image);
   OK(decantPackGetInfo(pack, &info));
   EXPECT(info.images_read == 1 && info.bytes_read > 0);
+  EXPECT(info.images_loaded == 0);
 }
 
 static void testPrograms(DecantPack *pack) {

@@ -22,9 +22,11 @@
 
 namespace decant {
 
-/// What has been read since the pack was opened, its index not among it.
+/// What has been done since the pack was opened, reading its index not among
+/// it. None of it grows while a host decodes, whatever batches come.
 struct PackCounters {
-  int64_t images = 0, bytes = 0;
+  int64_t images = 0, bytes = 0; // read
+  int64_t loads = 0;             // images put onto a device
 };
 
 /// How one program was made from a pack.
@@ -45,7 +47,7 @@ public:
 
   const std::string &path() const { return name; }
   const PackIndex &index() const { return held; }
-  PackCounters counters() const { return {imagesRead, bytesRead}; }
+  PackCounters counters() const { return {imagesRead, bytesRead, loads}; }
 
   /// Image number `variant` of the index.
   Expected<KernelImage> image(int variant) const;
@@ -54,20 +56,28 @@ public:
   Status verify() const;
 
 private:
+  friend Expected<std::unique_ptr<Program>>
+  programFromPack(const Pack &, std::shared_ptr<Device>, const PackQuery &,
+                  const LoadOptions &, PackReport *);
   Pack(std::string path, int file, PackIndex index);
   Expected<std::string> blob(int number) const;
 
   std::string name;
   int file;
   PackIndex held;
-  mutable std::atomic<int64_t> imagesRead{0}, bytesRead{0};
+  mutable std::atomic<int64_t> imagesRead{0}, bytesRead{0}, loads{0};
 };
 
 /// Chooses, reads and loads.
 Expected<std::unique_ptr<Program>>
 programFromPack(const Pack &pack, std::shared_ptr<Device> device,
-                const PackQuery &query, const LoadOptions &options = {},
+                const PackQuery &query, const LoadOptions &options,
                 PackReport *report = nullptr);
+inline Expected<std::unique_ptr<Program>>
+programFromPack(const Pack &pack, std::shared_ptr<Device> device,
+                const PackQuery &query) {
+  return programFromPack(pack, std::move(device), query, LoadOptions());
+}
 
 } // namespace decant
 

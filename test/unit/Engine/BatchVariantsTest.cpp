@@ -13,8 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Runtime/TestPack.h"
 #include "Bench/SyntheticLayer.h"
 #include "decant/Engine.h"
+#include "decant/Runtime/Pack.h"
 #include "decant/Spec/SpecReader.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +57,13 @@ Schedule cut(int keyLanes, int valueLanes, Boundary boundary) {
 class BatchVariants : public testing::Test {
 protected:
   void SetUp() override {
-    engine.emplace(valueOf(Engine::create(EngineOptions())));
+    engine.emplace(valueOf(
+        Engine::create(EngineOptions(), [this](const DecodeSpec &spec,
+                                               const CompileOptions &options,
+                                               CompileTimes *times) {
+          ++compiles;
+          return compile(spec, options, times);
+        })));
     device = valueOf(engine->openDevice("cpu"));
   }
 
@@ -67,6 +75,7 @@ protected:
     return valueOf(engine->image(spec, options));
   }
 
+  std::atomic<int> compiles{0};
   std::optional<Engine> engine;
   std::shared_ptr<Device> device;
 };
@@ -128,6 +137,47 @@ TEST_F(BatchVariants, OfOtherSlotsAreRefused) {
   EXPECT_NE(order.status().message().find("order fragments, and rows"),
             std::string::npos)
       << order.status().message();
+}
+
+// What a host that is warm does for days: batches of any size, by kernels from
+// the compiler and by kernels from a pack.
+TEST_F(BatchVariants, TenThousandStepsCompileReadAndLoadNothing) {
+  constexpr int kSteps = 10000;
+  const DecodeSpec spec = smallSpec("tokens_per_step=1");
+  const auto compiled = valueOf(engine->prepare(spec, device));
+  PackBuilder builder;
+  ASSERT_TRUE(builder.add(image(spec, cut(16, 4, Boundary::Step)), {4}).ok());
+  ASSERT_TRUE(
+      builder.add(image(spec, cut(1, 1, Boundary::Apart)), {kAnyRows}).ok());
+  test::TemporaryFolder folder;
+  const auto pack =
+      valueOf(Pack::open(folder.write("layer.pack", valueOf(builder.bytes()))));
+  PackQuery query;
+  query.specText = canonicalText(spec);
+  const auto packed = valueOf(programFromPack(*pack, device, query));
+  ASSERT_EQ(packed->variantCount(), 2);
+
+  const SlotPlan plan = SlotPlan::dense(kRows, compiled->info().slotBytes);
+  std::vector<LayerRun> runs;
+  for (const Program *program : {compiled.get(), packed.get()}) {
+    runs.push_back(valueOf(LayerRun::create(spec, device, *program, plan)));
+    ASSERT_TRUE(runs.back()
+                    .upload(makeToken(spec, program->stepArguments(), kRows, 0))
+                    .ok());
+  }
+  const int compilesBefore = compiles;
+  const PackCounters before = pack->counters();
+  EXPECT_EQ(compilesBefore, 4);
+  EXPECT_EQ(before.images, 2);
+  EXPECT_EQ(before.loads, 2);
+  for (int i = 0; i < kSteps; ++i)
+    for (const LayerRun &run : runs)
+      ASSERT_TRUE(run.step({0, 0, 1 + i * 7 % kRows}, nullptr).ok());
+  EXPECT_EQ(compiles, compilesBefore);
+  EXPECT_EQ(pack->counters().images, before.images);
+  EXPECT_EQ(pack->counters().bytes, before.bytes);
+  EXPECT_EQ(pack->counters().loads, before.loads);
+  EXPECT_EQ(valueOf(runs[0].outputs()), valueOf(runs[1].outputs()));
 }
 
 } // namespace

@@ -197,7 +197,9 @@ TEST_F(PackChoiceTest, AProgramRunsTheRulesOfItsPack) {
     ASSERT_TRUE((*program)->step(call).ok());
     EXPECT_EQ(device->log->launches[0].blocks, int64_t(rows) * lanes);
   }
-  EXPECT_EQ((*open)->counters().images, 4); // no launch reads anything
+  // No launch reads or loads anything.
+  EXPECT_EQ((*open)->counters().images, 4);
+  EXPECT_EQ((*open)->counters().loads, 4);
 
   device->facts = gpu(7, 0);
   auto refused = programFromPack(**open, device, layer());
