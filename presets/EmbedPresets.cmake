@@ -1,6 +1,6 @@
 # In: LIST, a file with one preset file per line. Out: OUTPUT, a C++ source that
-# defines decant::presetFiles(). Bytes, not string literals: no limit on length
-# and no character that needs escaping.
+# defines decant::presetFiles() and decant::embeddedRecords(). Bytes, not string
+# literals: no limit on length and no character that needs escaping.
 file(STRINGS ${LIST} paths)
 # By name: "a.json" comes after "a-b.json" in the order of whole paths.
 set(files "")
@@ -15,8 +15,9 @@ set(kind_models Model)
 
 set(arrays "")
 set(rows "")
+set(records "")
 set(count 0)
-foreach(folder rules methods models)
+foreach(folder rules methods models records)
   foreach(file IN LISTS files)
     string(REGEX REPLACE "^[^!]*!" "" file "${file}")
     get_filename_component(name ${file} NAME_WLE)
@@ -32,7 +33,11 @@ foreach(folder rules methods models)
     # Lines of 20 bytes keep the generated file readable by editors.
     string(REGEX REPLACE "((0x..,)(0x..,)?(0x..,)?(0x..,)?(0x..,)?)" "\\1\n" bytes "${bytes}")
     string(APPEND arrays "const unsigned char kBytes${count}[] = {\n${bytes}0};\n")
-    string(APPEND rows "      {PresetKind::${kind_${folder}}, \"${name}\", view(kBytes${count}, ${size})},\n")
+    if(folder STREQUAL records)
+      string(APPEND records "      {\"${name}\", view(kBytes${count}, ${size})},\n")
+    else()
+      string(APPEND rows "      {PresetKind::${kind_${folder}}, \"${name}\", view(kBytes${count}, ${size})},\n")
+    endif()
     math(EXPR count "${count} + 1")
   endforeach()
 endforeach()
@@ -51,6 +56,11 @@ std::string_view view(const unsigned char *bytes, size_t size) {
 std::vector<PresetFile> presetFiles() {
   return {
 ${rows}  };
+}
+
+std::vector<EmbeddedFile> embeddedRecords() {
+  return {
+${records}  };
 }
 } // namespace decant
 ")

@@ -240,18 +240,23 @@ Expected<CudaMemory> CudaDevice::memory() const {
   DECANT_TRY(inContext("cuDeviceGet", [&](const CudaDriver &driver) {
     return driver.deviceGet(&id, facts.ordinal);
   }));
-  int l2 = 0;
+  int l2 = 0, clock = 0, bus = 0;
   struct Query {
     int attribute;
     int *result;
   };
   for (Query query :
        {Query{cuda::kDeviceL2Bytes, &l2},
+        Query{cuda::kDeviceMemoryClock, &clock},
+        Query{cuda::kDeviceMemoryBus, &bus},
         Query{cuda::kDeviceMultiprocessors, &memory.multiprocessors}})
     DECANT_TRY(inContext("cuDeviceGetAttribute", [&](const CudaDriver &driver) {
       return driver.deviceGetAttribute(query.result, query.attribute, id);
     }));
   memory.l2Bytes = l2;
+  constexpr double kPerClock = 2, kBitsOfByte = 8; // double data rate
+  if (clock > 0 && bus > 0)
+    memory.bytesPerSecond = kPerClock * clock * 1e3 * bus / kBitsOfByte;
   return memory;
 }
 

@@ -47,6 +47,8 @@ constexpr Result kErrorCompatNotSupported = 804;
 constexpr Result kErrorCaptureImplicit = 906;
 
 constexpr int kDeviceMultiprocessors = 16;
+constexpr int kDeviceMemoryClock = 36; // kHz
+constexpr int kDeviceMemoryBus = 37;   // bits
 constexpr int kDeviceL2Bytes = 38;
 constexpr int kDeviceComputeMajor = 75;
 constexpr int kDeviceComputeMinor = 76;

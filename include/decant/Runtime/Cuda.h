@@ -42,6 +42,7 @@ struct CudaMemory {
   int64_t freeBytes = 0, totalBytes = 0; // now, of all processes
   int64_t l2Bytes = 0;
   int multiprocessors = 0;
+  double bytesPerSecond = 0; // by its clock and bus; 0 where it does not say
 };
 /// `device` must be a CUDA device.
 Expected<CudaMemory> cudaMemory(const Device &device);

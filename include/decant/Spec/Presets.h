@@ -35,6 +35,12 @@ struct PresetFile {
 /// Every embedded file, by kind and then name.
 std::vector<PresetFile> presetFiles();
 
+/// Tuning records that come along, which no spec names.
+struct EmbeddedFile {
+  std::string_view name, text;
+};
+std::vector<EmbeddedFile> embeddedRecords();
+
 struct PresetInfo {
   PresetKind kind = PresetKind::Rule;
   std::string name;
