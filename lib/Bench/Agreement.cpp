@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 using namespace decant;
@@ -83,48 +84,84 @@ decant::bench::decodeStates(const LayerRun &run, const Program &program,
   return states;
 }
 
+namespace {
+
+/// Rows `chosen` of a batch whose run holds `rows` of them; `places` are theirs
+/// in the run.
+Expected<BatchResults> decodeRows(const DecodeSpec &spec,
+                                  std::shared_ptr<Device> device,
+                                  const Program &program, int64_t batch,
+                                  const std::vector<int64_t> &chosen,
+                                  const std::vector<int64_t> &places,
+                                  int64_t rows) {
+  DECANT_ASSIGN(
+      LayerRun run,
+      LayerRun::create(spec, device, program,
+                       SlotPlan::dense(rows, program.info().slotBytes)));
+  BatchResults result;
+  result.rows = int64_t(chosen.size());
+  result.tokens = program.info().window + kTokensBehindWindow;
+  const int64_t width = int64_t(spec.heads.value) * spec.heads.valueDim;
+  for (int token = 0; token < result.tokens; ++token) {
+    const TokenInputs inputs = makeToken(spec, program.stepArguments(),
+                                         std::min(batch, kDistinctRows), token);
+    DECANT_TRY(run.upload(rows == batch ? inputs : inputs.select(chosen)));
+    DECANT_TRY(run.step());
+    DECANT_ASSIGN(const std::vector<float> outputs, run.outputs());
+    for (int64_t row : places)
+      result.outputs.insert(result.outputs.end(), outputs.begin() + row * width,
+                            outputs.begin() + (row + 1) * width);
+  }
+  DECANT_TRY(run.checkPoison());
+  std::vector<int32_t> slots;
+  for (int64_t row : places)
+    slots.push_back(run.slotPlan().slots[row]);
+  DECANT_ASSIGN(result.states,
+                decodeStates(run, program, slots, int(slots.size())));
+  return result;
+}
+
+} // namespace
+
+Expected<BatchResults>
+decant::bench::expectedBatch(const DecodeSpec &spec,
+                             std::shared_ptr<Device> device,
+                             const Program &program, int64_t batch) {
+  const std::vector<int64_t> chosen = someRows(batch);
+  std::vector<int64_t> places(chosen.size());
+  std::iota(places.begin(), places.end(), 0);
+  return decodeRows(spec, std::move(device), program, batch, chosen, places,
+                    int64_t(chosen.size()));
+}
+
+Expected<BatchResults>
+decant::bench::testedBatch(const DecodeSpec &spec,
+                           std::shared_ptr<Device> device,
+                           const Program &program, int64_t batch) {
+  const std::vector<int64_t> chosen = someRows(batch);
+  return decodeRows(spec, std::move(device), program, batch, chosen, chosen,
+                    batch);
+}
+
+Agreement decant::bench::compare(const BatchResults &tested,
+                                 const BatchResults &expected, double bound) {
+  Agreement result;
+  result.bound = bound;
+  result.rows = tested.rows;
+  result.tokens = tested.tokens;
+  result.output = relativeError(tested.outputs, expected.outputs);
+  result.state = relativeError(tested.states, expected.states);
+  return result;
+}
+
 Expected<Agreement> decant::bench::compareBatch(
     const DecodeSpec &spec, std::shared_ptr<Device> testedDevice,
     const Program &tested, std::shared_ptr<Device> expectedDevice,
     const Program &expected, int64_t batch) {
-  const std::vector<int64_t> chosen = someRows(batch);
+  DECANT_ASSIGN(const BatchResults x,
+                testedBatch(spec, std::move(testedDevice), tested, batch));
   DECANT_ASSIGN(
-      LayerRun run,
-      LayerRun::create(spec, testedDevice, tested,
-                       SlotPlan::dense(batch, tested.info().slotBytes)));
-  DECANT_ASSIGN(LayerRun reference,
-                LayerRun::create(spec, expectedDevice, expected,
-                                 SlotPlan::dense(int64_t(chosen.size()),
-                                                 expected.info().slotBytes)));
-  Agreement result;
-  result.bound = agreementBound(tested, expected);
-  result.rows = int64_t(chosen.size());
-  result.tokens = tested.info().window + kTokensBehindWindow;
-  const int64_t width = int64_t(spec.heads.value) * spec.heads.valueDim;
-  std::vector<double> x, ref;
-  for (int token = 0; token < result.tokens; ++token) {
-    const TokenInputs inputs = makeToken(spec, tested.stepArguments(),
-                                         std::min(batch, kDistinctRows), token);
-    DECANT_TRY(run.upload(inputs));
-    DECANT_TRY(run.step());
-    DECANT_ASSIGN(const std::vector<float> outputs, run.outputs());
-    for (int64_t row : chosen)
-      x.insert(x.end(), outputs.begin() + row * width,
-               outputs.begin() + (row + 1) * width);
-    DECANT_TRY(reference.upload(inputs.select(chosen)));
-    DECANT_TRY(reference.step());
-    DECANT_ASSIGN(const std::vector<float> wanted, reference.outputs());
-    ref.insert(ref.end(), wanted.begin(), wanted.end());
-  }
-  DECANT_TRY(run.checkPoison());
-  result.output = relativeError(x, ref);
-  std::vector<int32_t> slots;
-  for (int64_t row : chosen)
-    slots.push_back(run.slotPlan().slots[row]);
-  const int count = int(chosen.size());
-  DECANT_ASSIGN(x, decodeStates(run, tested, slots, count));
-  DECANT_ASSIGN(ref, decodeStates(reference, expected,
-                                  reference.slotPlan().slots, count));
-  result.state = relativeError(x, ref);
-  return result;
+      const BatchResults ref,
+      expectedBatch(spec, std::move(expectedDevice), expected, batch));
+  return compare(x, ref, agreementBound(tested, expected));
 }

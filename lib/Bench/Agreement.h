@@ -47,6 +47,25 @@ struct Agreement {
   bool good() const { return output <= bound && state <= bound; }
 };
 
+/// What some rows of a batch give: outputs of a window and a few tokens, then
+/// the states.
+struct BatchResults {
+  std::vector<double> outputs, states;
+  int64_t rows = 0, tokens = 0;
+};
+
+/// Decodes only the rows of `batch` that are compared, with the inputs that
+/// they have in it.
+Expected<BatchResults> expectedBatch(const DecodeSpec &spec,
+                                     std::shared_ptr<Device> device,
+                                     const Program &program, int64_t batch);
+/// Decodes all of them and keeps those rows.
+Expected<BatchResults> testedBatch(const DecodeSpec &spec,
+                                   std::shared_ptr<Device> device,
+                                   const Program &program, int64_t batch);
+Agreement compare(const BatchResults &tested, const BatchResults &expected,
+                  double bound);
+
 /// Decodes a window and a few tokens of `batch` rows with `tested` and compares
 /// some of the rows with `expected`, which decodes only those.
 Expected<Agreement> compareBatch(const DecodeSpec &spec,

@@ -9,60 +9,21 @@
 #include "StepBench.h"
 
 #include "Replay.h"
+#include "RotatedBatch.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 using namespace decant;
 using namespace decant::bench;
 
 namespace {
 
-/// Different rows of inputs; larger batches and further sets repeat them. Odd,
-/// so that they meet rows in ever new ways.
-constexpr int64_t kDistinctRows = 509;
-/// A graph's own launch is to vanish beside its steps.
-constexpr int64_t kStepsPerReplay = 16;
 constexpr int kWarmUp = 1; // replays, each of two windows at least
 constexpr int64_t kFewestReplays = 5;
-/// For captured graphs and whatever else the driver keeps.
-constexpr int64_t kReserveBytes = int64_t(256) << 20;
 
 int64_t replaysFor(int64_t wantedSteps, int64_t stepsPerReplay) {
   return std::max(kFewestReplays,
                   (wantedSteps + stepsPerReplay - 1) / stepsPerReplay);
-}
-
-/// The rows of all sets: set s has rows s * batch and following.
-struct RotatedBatch {
-  const LayerRun *layer = nullptr;
-  int64_t batch = 0, sets = 0;
-
-  /// One step of every set. The inputs of a set change with `turn`: a state
-  /// that gets one key again and again is of rank one.
-  Status stepAll(int64_t turn, StreamHandle stream) const {
-    for (int64_t set = 0; set < sets; ++set)
-      DECANT_TRY(layer->step({set * batch, (set + turn) % sets * batch, batch},
-                             stream));
-    return {};
-  }
-};
-
-/// Puts each row at a place of its own in the window, by steps of those rows
-/// that are not there yet.
-Status stagger(LayerRun &layer, int window) {
-  const std::vector<int32_t> all = layer.slotPlan().slots;
-  const std::vector<int> phases = randomPhases(layer.rows(), window);
-  for (int round = 0; round + 1 < window; ++round) {
-    std::vector<int32_t> behind;
-    for (int64_t row : rowsBehind(phases, round))
-      behind.push_back(all[row]);
-    if (behind.empty())
-      break;
-    DECANT_TRY(layer.setSlots(behind));
-    DECANT_TRY(layer.step({0, 0, int64_t(behind.size())}, nullptr));
-  }
-  return layer.setSlots(all);
 }
 
 /// One graph per place of the window; their times are its places' times.
@@ -138,32 +99,7 @@ Status timeStaggered(const RotatedBatch &rotated, Device &device,
 } // namespace
 
 Expected<BatchPlan> StepBench::plan(int64_t batch) const {
-  const int64_t slotBytes = program.info().slotBytes;
-  const bool host = device->info().kind == TargetKind::Cpu;
-  CudaMemory memory;
-  memory.freeBytes = device->info().memoryBytes;
-  if (!host) {
-    DECANT_ASSIGN(memory, cudaMemory(*device));
-  }
-  // Sets differ by what rounding and the pool's spare slot add.
-  const int64_t setNeeds = LayerRun::bytesNeeded(program, batch);
-  const int64_t fitting = (memory.freeBytes - kReserveBytes) / setNeeds;
-  BatchPlan plan;
-  plan.batch = batch;
-  plan.sets = host ? 1 : chooseSets(batch * slotBytes, memory.l2Bytes, fitting);
-  plan.rotatedBytes = plan.sets * batch * slotBytes;
-  plan.beyondCache =
-      !host && plan.rotatedBytes >= kCachesBetween * memory.l2Bytes;
-  const int64_t needed =
-      LayerRun::bytesNeeded(program, batch * plan.sets) + kReserveBytes;
-  if (needed > memory.freeBytes)
-    return Status::failed(fmt::format(
-        "--batch {}: {} needs {} bytes of device memory for {} sets of {} "
-        "slots, and {} are free on {}",
-        batch, spec.name, needed, plan.sets, batch, memory.freeBytes,
-        device->info().name));
-  plan.slots = SlotPlan::dense(batch * plan.sets, slotBytes);
-  return plan;
+  return planBatch(spec.name, *device, program, batch, SetCount::Usual);
 }
 
 Expected<BatchTimes> StepBench::measure(const BatchPlan &plan,

@@ -20,8 +20,7 @@
 #ifndef DECANT_LIB_BENCH_STEPBENCH_H
 #define DECANT_LIB_BENCH_STEPBENCH_H
 
-#include "SyntheticLayer.h"
-#include "WorkingSet.h"
+#include "RotatedBatch.h"
 
 #include <functional>
 
@@ -35,14 +34,6 @@ struct BatchTimes {
   Spread staggered, synchronized;
   std::vector<Spread> places; // synchronized, at each place of the window
   int64_t staggeredSteps = 0, synchronizedSteps = 0; // timed in all
-};
-
-/// How a batch will be measured.
-struct BatchPlan {
-  int64_t batch = 0, sets = 0;
-  SlotPlan slots; // of all sets
-  int64_t rotatedBytes = 0;
-  bool beyondCache = false;
 };
 
 class StepBench {

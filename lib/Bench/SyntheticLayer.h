@@ -48,6 +48,10 @@ public:
   /// What create() with a dense plan of `rows` and upload() will allocate.
   static int64_t bytesNeeded(const Program &program, int64_t rows);
 
+  /// Steps go to another program of the same slot layout from now on; it must
+  /// outlive the run.
+  void use(const Program &other) { program = &other; }
+
   /// Copies a token's inputs to the device, row i % inputs.rows to row i.
   Status upload(const TokenInputs &inputs);
   Status setSlots(const std::vector<int32_t> &slots);

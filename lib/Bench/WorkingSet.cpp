@@ -13,11 +13,15 @@
 
 using namespace decant;
 
-int64_t decant::bench::chooseSets(int64_t setBytes, int64_t l2Bytes,
-                                  int64_t fitting) {
+int64_t decant::bench::fewestSets(int64_t setBytes, int64_t l2Bytes) {
   const int64_t beyondCache =
       (kCachesBetween * l2Bytes + setBytes - 1) / setBytes;
-  const int64_t fewest = std::clamp<int64_t>(beyondCache, 1, kMaxSets);
+  return std::clamp<int64_t>(beyondCache, 1, kMaxSets);
+}
+
+int64_t decant::bench::chooseSets(int64_t setBytes, int64_t l2Bytes,
+                                  int64_t fitting) {
+  const int64_t fewest = fewestSets(setBytes, l2Bytes);
   const int64_t usual = std::min(kUsualSets, kUsualBytes / setBytes);
   return std::max(fewest, std::min(usual, fitting));
 }

@@ -33,6 +33,8 @@ constexpr int64_t kMaxSets = 512;
 /// cache are returned also where memory holds less than that (`fitting` sets):
 /// the caller says so.
 int64_t chooseSets(int64_t setBytes, int64_t l2Bytes, int64_t fitting);
+/// The fewest that leave the cache, whatever memory holds.
+int64_t fewestSets(int64_t setBytes, int64_t l2Bytes);
 
 /// The tokens that each row's window holds before the first step, at random:
 /// what a batch looks like whose sequences came one by one.
