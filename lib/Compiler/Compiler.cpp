@@ -10,6 +10,7 @@
 #include "Conversion/LowerToLLVM.h"
 #include "Import/ImportSpec.h"
 #include "KernelTable.h"
+#include "Target/EmitCuda.h"
 #include "Target/EmitObject.h"
 #include "Target/EmitPTX.h"
 #include "Target/Register.h"
@@ -275,4 +276,14 @@ Expected<std::string> decant::emit(const DecodeSpec &spec,
   llvm::raw_string_ostream stream(text);
   (*module)->print(stream);
   return text;
+}
+
+Expected<CudaSource> decant::emitCuda(const DecodeSpec &spec) {
+  DECANT_TRY(checkTarget(spec));
+  Session session;
+  // Nothing of stage `rule` depends on the target.
+  auto module = importSpec(spec, knownTargets().front(), &session.context);
+  if (!module)
+    return session.error(spec);
+  return printCuda(*module->getOps<DecodeOp>().begin(), spec.name);
 }

@@ -19,6 +19,7 @@
 #include "SpecArguments.h"
 #include "Targets.h"
 #include "decant/Compiler/Compiler.h"
+#include "decant/Compiler/CudaSource.h"
 
 #include <fmt/format.h>
 #include <memory>
@@ -35,13 +36,14 @@ struct CompileArguments {
   PackArguments pack; // of --pack; without it, spec and schedule are its only
 };
 
-/// What --emit may ask for: a stage's text, or the image file. Machine code has
-/// two names, so that nobody gets host assembly for PTX.
+/// What --emit may ask for: a stage's text, the rule as CUDA C++, or the image
+/// file. Machine code has two names, so that nobody gets host assembly for PTX.
 struct Form {
+  enum Content { Text, Cuda, ImageFile };
   const char *name;
   Stage stage;
   std::optional<TargetKind> onlyFor;
-  bool binary = false;
+  Content content = Text;
 };
 const std::vector<Form> &forms() {
   static const std::vector<Form> all = {
@@ -55,7 +57,8 @@ const std::vector<Form> &forms() {
       {"llvm", Stage::LLVM, {}},
       {"ptx", Stage::Image, TargetKind::Nvidia},
       {"asm", Stage::Image, TargetKind::Cpu},
-      {"image", Stage::Image, {}, true},
+      {"cuda", Stage::Rule, {}, Form::Cuda},
+      {"image", Stage::Image, {}, Form::ImageFile},
   };
   return all;
 }
@@ -120,7 +123,7 @@ Expected<Report> deliver(const CompileArguments &arguments,
     return report;
   }
   report.json["text"] = text;
-  if (!form.binary && !text.empty() && text.back() != '\n')
+  if (form.content != Form::ImageFile && !text.empty() && text.back() != '\n')
     text += '\n';
   report.text = std::move(text);
   return report;
@@ -129,7 +132,11 @@ Expected<Report> deliver(const CompileArguments &arguments,
 Expected<Report> emitForm(const CompileArguments &arguments,
                           const DecodeSpec &spec, const CompileOptions &options,
                           const Form &form, const Invocation &invocation) {
-  if (!form.binary) {
+  if (form.content == Form::Cuda) {
+    DECANT_ASSIGN(CudaSource source, emitCuda(spec));
+    return deliver(arguments, spec, options, form, std::move(source.text));
+  }
+  if (form.content == Form::Text) {
     DECANT_ASSIGN(std::string text, emit(spec, options, form.stage));
     return deliver(arguments, spec, options, form, std::move(text));
   }
@@ -255,9 +262,11 @@ Command decant::tool::addCompile(CLI::App &root) {
                   "if there is one, else x86-64; several with --pack, with "
                   "commas between")
       ->option_text("TARGET");
-  app->add_option("--emit", arguments->form,
-                  "spec, rule, windowed, formatted, scheduled, tiled, mapped, "
-                  "llvm, ptx, asm or image")
+  app->add_option(
+         "--emit", arguments->form,
+         "spec, rule, windowed, formatted, scheduled, tiled, mapped, "
+         "llvm, ptx, asm or image; or cuda, the rule as plain CUDA C++ "
+         "to check kernels against")
       ->option_text("STAGE");
   app->add_option("--kernels", arguments->kernels,
                   "decode (step and commit, the default) or transfer (pack and "
