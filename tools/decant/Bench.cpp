@@ -17,11 +17,11 @@
 #include "Bench/Agreement.h"
 #include "Bench/CallCost.h"
 #include "BenchReport.h"
+#include "NumberList.h"
 #include "Progress.h"
 #include "SpecArguments.h"
 #include "decant/Engine.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <memory>
 
@@ -44,27 +44,6 @@ Status checkSteps(int64_t steps) {
     return {};
   return Status::invalid(
       fmt::format("--steps: found {}; allowed are 1 to {}", steps, kMostSteps));
-}
-
-/// The numbers of "1,8,64".
-Expected<std::vector<int64_t>> parseBatches(const std::string &text,
-                                            int64_t maxRows) {
-  std::vector<int64_t> batches;
-  const char *next = text.data(), *const end = next + text.size();
-  while (true) {
-    int64_t batch = 0;
-    const auto [rest, error] = std::from_chars(next, end, batch);
-    if (error != std::errc() || batch < 1 || batch > maxRows ||
-        (rest != end && *rest != ','))
-      return Status::invalid(
-          fmt::format("--batch: found \"{}\"; allowed are numbers from 1 to {} "
-                      "with commas between them",
-                      text, maxRows));
-    batches.push_back(batch);
-    if (rest == end)
-      return batches;
-    next = rest + 1;
-  }
 }
 
 /// The device's program and what it is compared with.
@@ -128,9 +107,9 @@ Expected<Report> runBench(const BenchArguments &arguments) {
         "tokens_per_step=1), decant run those of several",
         spec.name, spec.tokensPerStep));
   DECANT_TRY(checkSteps(arguments.steps));
-  DECANT_ASSIGN(
-      const std::vector<int64_t> batches,
-      parseBatches(arguments.batches, kMaxGridBlocks / spec.heads.value));
+  DECANT_ASSIGN(const std::vector<int64_t> batches,
+                parseNumberList("--batch", arguments.batches,
+                                kMaxGridBlocks / spec.heads.value));
   DECANT_ASSIGN(Engine engine,
                 Engine::create(EngineOptions::fromEnvironment()));
   DECANT_ASSIGN(Kernels kernels, prepare(arguments, engine, spec, findings));

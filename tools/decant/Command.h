@@ -54,6 +54,7 @@ Command addCalibrate(CLI::App &root);
 Command addCache(CLI::App &root);
 Command addEnv(CLI::App &root);
 Command addPresets(CLI::App &root);
+Command addVerify(CLI::App &root);
 
 } // namespace decant::tool
 

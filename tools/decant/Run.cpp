@@ -17,9 +17,9 @@
 #include "Command.h"
 
 #include "Progress.h"
-#include "ReferenceProgram.h"
 #include "SpecArguments.h"
 #include "TraceDecoder.h"
+#include "Verify/ReferenceProgram.h"
 #include "decant/Engine.h"
 #include "decant/Reference/ReferenceRun.h"
 #include "decant/Runtime/Pack.h"

@@ -24,7 +24,9 @@ void decant::tool::addSpecOverrides(CLI::App &app,
 }
 
 void decant::tool::addSpecArguments(CLI::App &app, SpecSource &source,
-                                    const std::string &what) {
-  app.add_option("SPEC", source.spec, what)->required()->option_text(" ");
+                                    const std::string &what, SpecNeed need) {
+  app.add_option("SPEC", source.spec, what)
+      ->required(need == SpecNeed::Required)
+      ->option_text(" ");
   addSpecOverrides(app, source.overrides);
 }

@@ -13,10 +13,13 @@
 
 namespace decant::tool {
 
+enum class SpecNeed { Required, Optional };
+
 /// Adds SPEC, described as `what`, and --set to a command; both go to `source`,
 /// which must outlive the parse.
 void addSpecArguments(CLI::App &app, SpecSource &source,
-                      const std::string &what);
+                      const std::string &what,
+                      SpecNeed need = SpecNeed::Required);
 
 /// --set alone.
 void addSpecOverrides(CLI::App &app, std::vector<std::string> &overrides);

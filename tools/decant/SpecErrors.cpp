@@ -8,8 +8,8 @@
 
 #include "SpecErrors.h"
 
-#include "ReferenceProgram.h"
 #include "TraceDecoder.h"
+#include "Verify/ReferenceProgram.h"
 #include "decant/Reference/ReferenceRun.h"
 
 #include <fmt/format.h>

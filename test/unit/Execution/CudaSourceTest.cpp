@@ -13,17 +13,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "decant/Compiler/CudaSource.h"
+#include "HostKernels.h"
 #include "Oracle.h"
 #include "PlainRules.h"
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/ReferenceRun.h"
 
 #include <cmath>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace decant;
@@ -129,58 +126,32 @@ const std::vector<SourceCase> &cases() {
 // All texts as one library
 //===----------------------------------------------------------------------===//
 
-using Launch = void (*)(unsigned blocks, unsigned threads, void *const *args);
-
 class HostLibrary {
 public:
-  HostLibrary() {
-    char folder[] = "/tmp/decant-cuda-XXXXXX";
-    if (!mkdtemp(folder))
-      throw std::runtime_error("mkdtemp failed");
-    const std::string base = folder;
-    std::ofstream file(base + "/all.cpp");
-    file << "#include \"" HOST_CUDA_HEADER "\"\n";
-    for (size_t i = 0; i < cases().size(); ++i) {
-      sources.push_back(valueOf(emitCuda(cases()[i].spec)));
-      for (const char *real : {"float", "double"}) {
-        const std::string name = nameOf(i, real);
-        file << fmt::format("#define DECANT_REAL {0}\n"
-                            "#define decant_rule kernel_{1}\n"
-                            "namespace text_{1} {{\n{2}}}\n"
-                            "#undef decant_rule\n#undef DECANT_REAL\n"
-                            "extern \"C\" void {1}(unsigned blocks, unsigned "
-                            "threads, void *const *args) {{\n"
-                            "  launchOnHost(text_{1}::kernel_{1}, blocks, "
-                            "threads, args);\n}}\n",
-                            real, name, sources.back().text);
-      }
-    }
-    file.close();
-    // Without contraction, as NVRTC compiles it for a device.
-    const std::string command =
-        fmt::format("{0} -std=c++17 -O1 -ffp-contract=off -Wall -Werror "
-                    "-Wno-unused -shared "
-                    "-fPIC -pthread {1}/all.cpp -o {1}/all.so",
-                    HOST_CXX, base);
-    const bool compiled = std::system(command.c_str()) == 0;
-    if (compiled)
-      library = dlopen((base + "/all.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    std::filesystem::remove_all(base);
-    if (!library)
-      throw std::runtime_error("cannot compile and open: " + command);
-  }
+  HostLibrary() : kernels(textsOf(sources)) {}
 
   const CudaSource &source(size_t i) const { return sources[i]; }
-  Launch launch(size_t i, const char *real) const {
-    return reinterpret_cast<Launch>(dlsym(library, nameOf(i, real).c_str()));
+  HostKernels::Launch launch(size_t i, const char *real) const {
+    return kernels.find(nameOf(i, real));
   }
 
 private:
   static std::string nameOf(size_t i, const char *real) {
     return fmt::format("case_{}_{}", i, real);
   }
+  static std::vector<HostKernels::Text>
+  textsOf(std::vector<CudaSource> &sources) {
+    std::vector<HostKernels::Text> texts;
+    for (size_t i = 0; i < cases().size(); ++i) {
+      sources.push_back(valueOf(emitCuda(cases()[i].spec)));
+      for (const char *real : {"float", "double"})
+        texts.push_back({nameOf(i, real), real, sources.back().text});
+    }
+    return texts;
+  }
+
   std::vector<CudaSource> sources;
-  void *library = nullptr;
+  HostKernels kernels;
 };
 
 const HostLibrary &library() {
@@ -305,7 +276,7 @@ private:
 
   const DecodeSpec &spec;
   const CudaSource &source;
-  Launch launch;
+  HostKernels::Launch launch;
   unsigned threads;
   int64_t stateSize = 0;
   std::vector<Real> state, carried, out, work;

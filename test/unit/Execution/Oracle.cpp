@@ -8,7 +8,7 @@
 
 #include "Oracle.h"
 
-#include "../../../tools/decant/ReferenceProgram.h"
+#include "Verify/ReferenceProgram.h"
 #include "decant/Core/Numeric.h"
 #include "decant/Reference/Codec.h"
 #include "decant/Reference/ReferenceRun.h"
@@ -23,7 +23,7 @@ using namespace decant::test;
 namespace {
 
 RuleProgram programFor(const DecodeSpec &spec, Stored stored) {
-  tool::ReferencePrograms programs = valueOf(tool::referencePrograms(spec));
+  ReferencePrograms programs = valueOf(referencePrograms(spec));
   return stored == Stored::Exact ? programs.exact : programs.stored;
 }
 

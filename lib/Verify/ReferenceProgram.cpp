@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The only source of this tool that sees MLIR.
+// The only source of this library that sees MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,8 +51,7 @@ void roundRecords(DecodeOp decode, ElementType records) {
 
 } // namespace
 
-Expected<decant::tool::ReferencePrograms>
-decant::tool::referencePrograms(const DecodeSpec &spec) {
+Expected<ReferencePrograms> decant::referencePrograms(const DecodeSpec &spec) {
   mlir::DialectRegistry registry;
   registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

@@ -5,13 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef DECANT_TOOLS_REFERENCEPROGRAM_H
-#define DECANT_TOOLS_REFERENCEPROGRAM_H
+#ifndef DECANT_LIB_VERIFY_REFERENCEPROGRAM_H
+#define DECANT_LIB_VERIFY_REFERENCEPROGRAM_H
 
 #include "decant/Core/DecodeSpec.h"
 #include "decant/Reference/RuleProgram.h"
 
-namespace decant::tool {
+namespace decant {
 
 struct ReferencePrograms {
   /// The spec's rule with its input conventions.
@@ -23,6 +23,6 @@ struct ReferencePrograms {
 };
 Expected<ReferencePrograms> referencePrograms(const DecodeSpec &spec);
 
-} // namespace decant::tool
+} // namespace decant
 
-#endif // DECANT_TOOLS_REFERENCEPROGRAM_H
+#endif // DECANT_LIB_VERIFY_REFERENCEPROGRAM_H

@@ -1,0 +1,117 @@
+//===- CaseRun.h - one case, step by step -------------------------*- C++
+//-*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Row i of the batch decodes sequence i % 3, so that rows of one sequence must
+// agree to the bit, and one of each is compared with the oracles. Before every
+// token those start from the state that the kernel had stored.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_LIB_VERIFY_CASERUN_H
+#define DECANT_LIB_VERIFY_CASERUN_H
+
+#include "CudaOracle.h"
+#include "ReferenceProgram.h"
+#include "StoredSlot.h"
+#include "TestedLayer.h"
+#include "Verify.h"
+
+#include <cmath>
+
+namespace decant {
+
+/// ||x - expected|| / ||expected||, of all that was added.
+class RelativeNorm {
+public:
+  void add(double difference, double expected) {
+    error += difference * difference;
+    size += expected * expected;
+  }
+  void add(const std::vector<double> &x, const std::vector<double> &expected) {
+    for (size_t i = 0; i < x.size(); ++i)
+      add(x[i] - expected[i], expected[i]);
+  }
+  /// 0 if nothing was added; the error itself where only zeros were expected.
+  double value() const {
+    return size == 0 ? std::sqrt(error) : std::sqrt(error / size);
+  }
+
+private:
+  double error = 0, size = 0;
+};
+
+class CaseRun {
+public:
+  /// What is passed must outlive the result; `oracle` may be null.
+  CaseRun(const DecodeSpec &spec, const Program &program,
+          ReferencePrograms programs, const SyntheticTokens &tokens,
+          TestedLayer &layer, CudaOracle *oracle);
+
+  Expected<VerifyResult> run(const VerifyCase &situation);
+
+private:
+  struct Sequence {
+    int64_t delay = 0; // steps before its first token
+    int64_t done = 0;  // accepted tokens
+    int offered = 0;   // in this step
+    int accepted = 0;  // of those
+    std::optional<StoredSlot> before;
+  };
+  /// What the CUDA oracle makes of one token of a sequence.
+  struct OracleToken {
+    std::vector<double> outputs;
+    DenseStates states;
+  };
+
+  bool several() const { return program.info().tokensPerStep > 1; }
+  int heads() const { return spec.heads.value; }
+  void planStep(int64_t step);
+  Status stepRows();
+  Status readSlots(std::vector<StoredSlot> &slots);
+  void compareRows();
+  void compareStep(const std::vector<StoredSlot> &drafted,
+                   const std::vector<StoredSlot> &after);
+  Status compareTokens(const std::vector<StoredSlot> &after);
+  void compareOutputs(int number, int token, int head,
+                      const std::vector<double> &expected);
+  void compareState(int number, const StoredSlot &after);
+  void compareFold(int head, const std::vector<double> &from,
+                   const std::vector<double> &folded,
+                   const StoredSlot &counted);
+  /// One token of every sequence that has so many.
+  Status runOracle(int token);
+  void compareOracles(int number, int head, const std::vector<double> &outputs,
+                      const std::vector<double> &state,
+                      const std::vector<double> &carried);
+  Status finish();
+  void judge();
+  void fail(std::string what);
+
+  const DecodeSpec &spec;
+  const Program &program;
+  ReferencePrograms programs;
+  const SyntheticTokens &tokens;
+  TestedLayer &layer;
+  CudaOracle *oracle;
+  const SlotLayout &layout;
+
+  int64_t rows = 0;
+  std::vector<Sequence> sequences;
+  /// Of each sequence: the states of its heads as float64 has them, and whether
+  /// the last token of this step folds them.
+  std::vector<DenseStates> states;
+  std::vector<bool> foldsAfter;
+  std::vector<OracleToken> oracleTokens; // of each sequence
+  VerifyResult result;
+  RelativeNorm output, state, beside, fold, codec;
+  RelativeNorm oracleOutput, oracleState, disagreement;
+};
+
+} // namespace decant
+
+#endif // DECANT_LIB_VERIFY_CASERUN_H
