@@ -15,6 +15,9 @@ import shlex
 import subprocess
 import sys
 
+TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PLANS = os.path.join(TREE, "examples", "bytelm", "plans")
+
 # Beside the method presets: what each idea is worth alone, and longer windows.
 VARIANTS = {
     "int8, window 16": "--spec step-int8 --set window.length=16",
@@ -30,19 +33,21 @@ VARIANTS = {
 
 def arguments_of(preset):
     """A preset that wants plans gets those of bytelm's layers."""
-    plans = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                         "examples", "bytelm", "plans")
     names = [f"{preset}-layer{layer}.json" for layer in range(4)]
-    own = [f"--set {shlex.quote(f'{layer}:state.plan={plans}/{name}')}"
-           for layer, name in enumerate(names) if os.path.exists(os.path.join(plans, name))]
+    own = [f"--set {shlex.quote(f'{layer}:state.plan={PLANS}/{name}')}"
+           for layer, name in enumerate(names) if os.path.exists(os.path.join(PLANS, name))]
     return " ".join([f"--spec {preset}", *own])
 
 
+def presets():
+    """The names of this tree's method presets."""
+    folder = os.path.join(TREE, "presets", "methods")
+    return sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".json"))
+
+
 def all_methods():
-    """{label: arguments}: every method preset of this tree under its name, then the variants."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "presets", "methods")
-    presets = sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".json"))
-    return {**{name: arguments_of(name) for name in presets}, **VARIANTS}
+    """{label: arguments}: every method preset under its name, then the variants."""
+    return {**{name: arguments_of(name) for name in presets()}, **VARIANTS}
 
 
 def read_results(path):

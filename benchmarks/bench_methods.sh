@@ -1,0 +1,50 @@
+#!/bin/sh
+# Times a step of every method preset and writes one JSON: {"PRESET": {what `decant bench` printed} or
+# {"error": its message}, ...}. Needs the decant program and nothing else, so that a machine that has
+# a GPU and no toolchain can run it; method_table.py puts the times beside the errors.
+#
+#   bench_methods.sh DECANT OUTPUT [BATCH [DEVICE]]
+#
+# A layer of 32 heads of 128 x 128, as in compare_peers.py. Key rows of their own bits are dealt out
+# evenly, since plans belong to a model's layers; what a step costs depends on how many bits there
+# are, and not on where. A preset whose result is there already is not run again.
+set -eu
+if [ $# -lt 2 ]; then
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+decant=$1 output=$2 batch=${3:-256} device=${4:-cuda:0}
+parts=$output.parts
+mkdir -p "$parts"
+
+methods=$("$decant" presets | sed -n '/^methods:/,/^$/s/^  \([^ ]*\) .*/\1/p')
+for method in $methods; do
+    if [ -s "$parts/$method.json" ]; then
+        continue
+    fi
+    echo "$method" >&2
+    even=
+    if "$decant" presets method "$method" | grep -q '"lifetime"'; then
+        even="--set state.bits.by=even"
+    fi
+    # shellcheck disable=SC2086
+    if "$decant" bench bytelm-gdn --set preset="$method" --set heads.key=32 --set heads.value=32 \
+        $even --batch "$batch" --device "$device" --json \
+        > "$parts/$method.unfinished" 2> "$parts/$method.error"; then
+        mv "$parts/$method.unfinished" "$parts/$method.json"
+    else
+        message=$(head -c 400 "$parts/$method.error" | tr -d '\000-\037"\\')
+        printf '{"error": "%s"}\n' "$message" > "$parts/$method.json"
+        echo "$message" >&2
+    fi
+done
+
+{
+    separator='{'
+    for method in $methods; do
+        printf '%s\n"%s": ' "$separator" "$method"
+        cat "$parts/$method.json"
+        separator=,
+    done
+    echo '}'
+} > "$output"
