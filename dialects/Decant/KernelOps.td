@@ -592,16 +592,9 @@ def Decant_BulkStartOp : Decant_Op<"bulk_start", [MemoryEffects<[MemRead, MemWri
     any of it starts a copy. `arrival` has 16 bytes of scratch.
 
     ```mlir
-    !rows = memref<4x16xf16>
-    decant.kernel @fetches_rows(%pool: !rows, %bytes: index) attributes {lanes = array<i64: 1, 1>} {
-      %zero = arith.constant 0 : index
-      %rows = decant.scratch : memref<4x16xf16>
+    decant.kernel @starts() attributes {lanes = array<i64: 1, 1>} {
       %arrival = decant.scratch : memref<1x4xf32>
       decant.bulk_start %arrival : memref<1x4xf32>
-      decant.bulk_copy %bytes of %pool[%zero, %zero] to %rows[%zero, %zero] by %arrival
-          : memref<4x16xf16>, memref<4x16xf16>, memref<1x4xf32>
-      decant.bulk_expect %bytes by %arrival : memref<1x4xf32>
-      decant.bulk_wait %arrival : memref<1x4xf32>
       decant.return
     }
     ```
@@ -614,7 +607,21 @@ def Decant_BulkCopyOp : Decant_Op<"bulk_copy", [MemoryEffects<[MemRead, MemWrite
   let summary = "starts a copy of `bytes` bytes of memory to scratch, by one lane";
   let description = [{
     The places and `bytes` are multiples of 16 bytes; the source must not be written
-    meanwhile. There is an example at bulk_start.
+    meanwhile, nor before by the block itself.
+
+    ```mlir
+    decant.kernel @copies(%pool: memref<4x16xf16>, %bytes: index) attributes {lanes = array<i64: 1, 1>} {
+      %zero = arith.constant 0 : index
+      %rows = decant.scratch : memref<4x16xf16>
+      %arrival = decant.scratch : memref<1x4xf32>
+      decant.bulk_start %arrival : memref<1x4xf32>
+      decant.bulk_copy %bytes of %pool[%zero, %zero] to %rows[%zero, %zero] by %arrival
+          : memref<4x16xf16>, memref<4x16xf16>, memref<1x4xf32>
+      decant.bulk_expect %bytes by %arrival : memref<1x4xf32>
+      decant.bulk_wait %arrival : memref<1x4xf32>
+      decant.return
+    }
+    ```
   }];
   let arguments = (ins Index:$bytes, AnyMemRef:$source, Variadic<Index>:$sourceIndices,
                        AnyMemRef:$target, Variadic<Index>:$targetIndices,
@@ -628,7 +635,16 @@ def Decant_BulkCopyOp : Decant_Op<"bulk_copy", [MemoryEffects<[MemRead, MemWrite
 def Decant_BulkExpectOp : Decant_Op<"bulk_expect", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says how many bytes all bulk copies of a block bring";
   let description = [{
-    By one lane, once: nothing has arrived before. There is an example at bulk_start.
+    By one lane, once: nothing has arrived before.
+
+    ```mlir
+    decant.kernel @expects(%bytes: index) attributes {lanes = array<i64: 1, 1>} {
+      %arrival = decant.scratch : memref<1x4xf32>
+      decant.bulk_start %arrival : memref<1x4xf32>
+      decant.bulk_expect %bytes by %arrival : memref<1x4xf32>
+      decant.return
+    }
+    ```
   }];
   let arguments = (ins Index:$bytes, AnyMemRef:$arrival);
   let assemblyFormat = "$bytes `by` $arrival attr-dict `:` type($arrival)";
@@ -637,8 +653,18 @@ def Decant_BulkExpectOp : Decant_Op<"bulk_expect", [MemoryEffects<[MemRead, MemW
 def Decant_BulkWaitOp : Decant_Op<"bulk_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until all bytes of a block's bulk copies are there";
   let description = [{
-    Behind a barrier that follows bulk_start; any number of times. There is an example
-    at bulk_start.
+    Behind a barrier that follows bulk_start; any number of times.
+
+    ```mlir
+    decant.kernel @waits_for_all() attributes {lanes = array<i64: 1, 1>} {
+      %none = arith.constant 0 : index
+      %arrival = decant.scratch : memref<1x4xf32>
+      decant.bulk_start %arrival : memref<1x4xf32>
+      decant.bulk_expect %none by %arrival : memref<1x4xf32>
+      decant.bulk_wait %arrival : memref<1x4xf32>
+      decant.return
+    }
+    ```
   }];
   let arguments = (ins AnyMemRef:$arrival);
   let assemblyFormat = "$arrival attr-dict `:` type($arrival)";

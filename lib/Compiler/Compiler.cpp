@@ -129,14 +129,16 @@ runStages(const DecodeSpec &spec, CompileOptions options, Session &session,
       atStage(stage, *module);
   };
   finish(Stage::Rule);
+  // Of the rule: kernels that only move states have no reads, but its layout.
   const bool wholeHeads = needsWholeHeads(*module);
+  const bool alongValues = readsKeys(*module);
   for (Stage stage : allStages()) {
     if (stage <= Stage::Rule || stage > last || stage == Stage::Image)
       continue;
     // The bytes of a slot follow from what a token adds to it.
     if (stage == Stage::Formatted && !options.order) {
       const RecordShape record = recordShapeOf(*module);
-      if (readsKeys(*module)) // neither tensor cores nor held states serve it
+      if (alongValues) // neither tensor cores nor held states serve it
         options.order = CodeOrder::Rows;
       else
         options.order =

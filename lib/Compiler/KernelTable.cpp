@@ -84,7 +84,7 @@ RecordShape decant::recordShapeOf(ModuleOp module) {
 }
 
 bool decant::readsKeys(ModuleOp module) {
-  return module.walk([](WindowReadKeyOp) { return WalkResult::interrupt(); })
+  return module.walk([](ReadKeyOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 

@@ -16,7 +16,7 @@ namespace decant {
 /// What a token adds to the window; `module` is of stage windowed.
 RecordShape recordShapeOf(mlir::ModuleOp module);
 
-/// Whether a kernel of stage `windowed` reads along the value axis.
+/// Whether the rule reads along the value axis; `module` is of stage rule.
 bool readsKeys(mlir::ModuleOp module);
 
 /// Fills layout, schedule and entries with their arguments; `module` is of

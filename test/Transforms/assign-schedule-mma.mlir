@@ -19,7 +19,7 @@
 // Codes in fragments, and records of f16, go to tensor cores: 32 lanes of each warp
 // share 128 keys, a warp has 32 of the 64 values, and steps fold full windows.
 // CHECK: decant.kernel @step
-// CHECK-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = {{[0-9]+}}, launch = dependent>
+// CHECK-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = {{[0-9]+}}, fetch = bulk, launch = dependent>
 // A transfer of dense states is a copy.
 // CHECK: decant.kernel @pack_f32
 // CHECK-SAME: strategy = simt

@@ -222,6 +222,23 @@ TEST(CarriedVectors, AreMovedWithWholeSlotsOnly) {
   EXPECT_EQ(program->info().stateBytesPerHead, 32 * 32 * 4 + 32 * 4);
 }
 
+// Kernels that move states have no reads, and take the layout from the rule.
+TEST(TransferKernels, HaveTheLayoutOfTheStep) {
+  for (const char *rule : {"gated_oja", "gated_delta", "gla_value"}) {
+    const DecodeSpec spec =
+        makeSpec({std::string("rule=") + rule, "heads.key_dim=128",
+                  "heads.value_dim=128"});
+    CompileOptions options;
+    options.target = valueOf(lookupTarget("sm_90a"));
+    const SlotLayout step = valueOf(sharedEngine().image(spec, options)).layout;
+    options.kernels = KernelSet::Transfer;
+    const SlotLayout moved =
+        valueOf(sharedEngine().image(spec, options)).layout;
+    EXPECT_EQ(toString(step.codeOrder), std::string(toString(moved.codeOrder)))
+        << rule;
+  }
+}
+
 TEST(RulePresets, AreAllInTheList) {
   std::set<std::string> listed;
   for (const PlainRule &rule : plainRules())
