@@ -76,6 +76,8 @@ Expected<Json> runChild(const Options &options, int64_t serve) {
                                     std::to_string(serve)};
   if (!run.query.transfer)
     words.push_back("--decode-only");
+  if (run.graphs)
+    words.push_back("--graphs");
   words.push_back("--child-of");
   words.push_back(std::to_string(nowNanoseconds()));
   std::vector<char *> argv;
@@ -130,10 +132,12 @@ std::string toText(const Json &report) {
   const Json &serve = report["serve"];
   if (!serve.is_null())
     text += fmt::format(
-        "\n{} steps of 1 to {} rows: {:.1f} us each; since it was warm, {} "
+        "\n{} steps{} of 1 to {} rows: {:.1f} us each; since it was warm, {} "
         "images read, {} loaded\n",
-        serve["steps"].get<int64_t>(), serve["batch"].get<int64_t>(),
-        serve["step_us"].get<double>(), serve["images_read"].get<int64_t>(),
+        serve["steps"].get<int64_t>(),
+        serve["graphs"] == 0 ? "" : " by CUDA graphs",
+        serve["batch"].get<int64_t>(), serve["step_us"].get<double>(),
+        serve["images_read"].get<int64_t>(),
         serve["images_loaded"].get<int64_t>());
   return text;
 }
@@ -189,6 +193,8 @@ int main(int argc, char **argv) {
   app.add_option("--runs", options.runs, "Processes to measure");
   app.add_option("--serve", options.serve,
                  "Steps of changing batches behind them, 0 for none");
+  app.add_flag("--graphs", options.run.graphs,
+               "Serve by CUDA graphs, one for each power of two of rows");
   app.add_flag("!--no-driver-cache", options.driverCache,
                "Let the driver compile PTX each time");
   app.add_flag("--json", options.json, "Print one JSON object");

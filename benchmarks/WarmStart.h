@@ -21,6 +21,7 @@ struct WarmStartOptions {
   std::string device = "cuda:0";
   PackQuery query;
   int64_t batch = 64;
+  bool graphs = false; // serve by CUDA graphs of batches 1, 2, 4, ...
 };
 
 /// Of a clock that all processes share.

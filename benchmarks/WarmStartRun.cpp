@@ -9,8 +9,11 @@
 #include "WarmStart.h"
 
 #include "ZeroLayer.h"
+#include "decant/Runtime/Cuda.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 
 using namespace decant;
@@ -59,30 +62,59 @@ Expected<Json> loadOneByOne(const Pack &pack, const PackChoice &choice,
   return list;
 }
 
+/// A graph for each power of two of rows up to `batch`, as engines keep them.
+Expected<std::vector<CudaGraph>> captureSteps(const Program &program,
+                                              const ZeroLayer &layer,
+                                              StreamHandle stream,
+                                              int64_t batch) {
+  std::vector<CudaGraph> graphs;
+  for (int64_t rows = 1; rows <= batch; rows *= 2) {
+    DECANT_ASSIGN(CudaGraph graph,
+                  CudaGraph::capture(program.device(), stream, [&] {
+                    return layer.step(program, rows, stream);
+                  }));
+    graphs.push_back(std::move(graph));
+  }
+  return Expected<std::vector<CudaGraph>>(std::move(graphs));
+}
+
 /// Batches as they come and go: every power of two is as likely as the next.
 Expected<Json> serveSteps(const Pack &pack, const Program &program,
-                          const ZeroLayer &layer, int64_t batch,
-                          int64_t steps) {
+                          const ZeroLayer &layer,
+                          const WarmStartOptions &options, int64_t steps) {
   std::mt19937_64 random(kSeed);
-  std::uniform_real_distribution<double> exponent(0,
-                                                  std::log2(double(batch) + 1));
+  std::uniform_real_distribution<double> exponent(
+      0, std::log2(double(options.batch) + 1));
   Device &device = program.device();
+  DECANT_ASSIGN(const StreamHandle stream, device.createStream());
   const PackCounters before = pack.counters();
+  std::vector<CudaGraph> graphs;
+  if (options.graphs) {
+    DECANT_ASSIGN(graphs, captureSteps(program, layer, stream, options.batch));
+  }
   std::vector<int64_t> used(size_t(program.variantCount()));
   Laps laps(nowNanoseconds());
   for (int64_t i = 0; i < steps; ++i) {
-    const int64_t rows =
-        std::clamp(int64_t(std::exp2(exponent(random))), int64_t(1), batch);
+    const double power = exponent(random);
+    int64_t rows =
+        std::clamp(int64_t(std::exp2(power)), int64_t(1), options.batch);
+    if (options.graphs) {
+      DECANT_TRY(graphs[size_t(power)].launch(stream));
+      rows = int64_t(1) << int(power);
+    } else {
+      DECANT_TRY(layer.step(program, rows, stream));
+    }
     ++used[size_t(variantForRows(program.rules(), rows))];
-    DECANT_TRY(layer.step(program, rows, nullptr));
     if (i % kStepsPerWait == 0)
-      DECANT_TRY(device.synchronize(nullptr));
+      DECANT_TRY(device.synchronize(stream));
   }
-  DECANT_TRY(device.synchronize(nullptr));
+  DECANT_TRY(device.synchronize(stream));
   const double us = laps.milliseconds() * 1e3 / double(steps);
+  DECANT_TRY(device.destroyStream(stream));
   const PackCounters after = pack.counters();
   return Json{{"steps", steps},
-              {"batch", batch},
+              {"batch", options.batch},
+              {"graphs", graphs.size()},
               {"step_us", us},
               {"rules", toString(program.rules())},
               {"steps_by_variant", used},
@@ -138,7 +170,7 @@ Expected<Json> decant::bench::warmStart(const WarmStartOptions &options,
   report["ms"] = std::move(ms);
   if (serve > 0) {
     DECANT_ASSIGN(report["serve"],
-                  serveSteps(*pack, *program, layer, options.batch, serve));
+                  serveSteps(*pack, *program, layer, options, serve));
   } else {
     report["serve"] = nullptr;
     DECANT_ASSIGN(report["images"], loadOneByOne(*pack, facts.choice, *device));

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestImages.h"
+#include "TestPack.h"
 #include "decant/Runtime/Cuda.h"
-#include "decant/Runtime/Program.h"
+#include "decant/Runtime/Pack.h"
 
 #include <gtest/gtest.h>
 
@@ -72,6 +72,16 @@ KernelImage countingImage() {
   }
   image.entries[0].sharedBytes = 0;
   image.code = code;
+  return image;
+}
+
+/// Another cut of it, whose step adds `weight`.
+KernelImage countingVariant(int keyLanes, const std::string &weight) {
+  KernelImage image = countingImage();
+  image.scheduleText = testSchedule(keyLanes);
+  const std::string one = "mov.u32 %r9, 1;";
+  image.code.replace(image.code.find(one), one.size(),
+                     "mov.u32 %r9, " + weight + ";");
   return image;
 }
 
@@ -187,6 +197,44 @@ TEST_F(Gpu, ACapturedStepReplays) {
     EXPECT_EQ(words(pool, slot)[3], expected[slot]) << slot;
     EXPECT_EQ(words(pool, slot)[19], 8 * expected[slot]) << slot;
   }
+}
+
+// From a pack, by rules over batches; nothing is read or loaded in a capture.
+TEST_F(Gpu, ACapturedStepKeepsTheVariantOfItsBatch) {
+  PackBuilder builder;
+  ASSERT_TRUE(builder.add(countingVariant(1, "1"), {2}).ok());
+  ASSERT_TRUE(builder.add(countingVariant(2, "1000"), {kAnyRows}).ok());
+  Expected<std::string> bytes = builder.bytes();
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  TemporaryFolder folder;
+  auto pack = Pack::open(folder.write("counting.pack", *bytes));
+  ASSERT_TRUE(pack.ok()) << pack.status().message();
+  auto packed = programFromPack(**pack, device, PackQuery());
+  ASSERT_TRUE(packed.ok()) << packed.status().message();
+  EXPECT_EQ((*pack)->counters().loads, 2);
+
+  SlotPool pool{nullptr, (*packed)->info().slotBytes, 4};
+  DeviceBuffer memory = buffer(4 * pool.strideBytes);
+  pool.base = memory.data();
+  DeviceBuffer slots = buffer(64), rows = buffer(4096);
+  ASSERT_TRUE(device->fill(memory.data(), 0, memory.bytes(), stream).ok());
+  setSlots(slots, {0, 1, 2});
+  std::vector<CudaGraph> graphs;
+  for (int64_t count : {2, 3}) {
+    auto graph = CudaGraph::capture(*device, stream, [&] {
+      return (*packed)->step(makeCall(pool, slots, rows, count));
+    });
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    graphs.push_back(graph.take());
+  }
+  for (const CudaGraph &graph : graphs)
+    ASSERT_TRUE(graph.launch(stream).ok());
+  ASSERT_TRUE((*packed)->step(makeCall(pool, slots, rows, 1)).ok());
+  const uint32_t expected[] = {1002, 1001, 1000, 0};
+  for (int slot = 0; slot < 4; ++slot)
+    EXPECT_EQ(words(pool, slot)[3], expected[slot]) << slot;
+  EXPECT_EQ((*pack)->counters().images, 2);
+  EXPECT_EQ((*pack)->counters().loads, 2);
 }
 
 TEST_F(Gpu, TheJitSaysWhatIsWrong) {
