@@ -54,7 +54,7 @@ struct Options {
                            formats = {"f32", "bf16", "leap8"};
   std::vector<int> windows = {1, 16};
   std::vector<std::string> overrides; // of every spec, after the format's
-  int tokens = 20;
+  int tokens = 20, repeats = 0;
   int keyHeads = 16, valueHeads = 32;
   std::string order; // of codes; the default when empty
   bool check = false, graph = false;
@@ -68,7 +68,7 @@ struct Case {
 
 struct Result {
   double output = 0, state = 0, unpacked = 0, flushed = 0;
-  std::string graph = "-", verdict = "ok";
+  std::string graph = "-", repeats = "-", verdict = "ok";
 };
 
 Expected<DecodeSpec> specOf(const Case &c, const Options &options) {
@@ -105,6 +105,8 @@ public:
     }
     if (options.graph)
       DECANT_TRY(checkGraph(c, spec, *tested, result));
+    if (options.repeats > 0)
+      DECANT_TRY(checkRepeats(c, spec, *tested, result));
     return result;
   }
 
@@ -267,6 +269,47 @@ private:
     return device->destroyStream(stream);
   }
 
+  /// The same tokens from empty sequences, again and again: all bits of outputs
+  /// and slots must be those of the first time.
+  Status checkRepeats(const Case &c, const DecodeSpec &spec,
+                      const Program &program, Result &result) {
+    const SlotPlan plan =
+        SlotPlan::shuffled(c.batch, program.info().slotBytes, 0);
+    DECANT_ASSIGN(LayerRun run, LayerRun::create(spec, device, program, plan));
+    std::vector<TokenInputs> tokens;
+    for (int token = 0; token < options.tokens; ++token)
+      tokens.push_back(
+          makeToken(spec, program.stepArguments(), c.batch, token));
+    std::vector<std::vector<float>> outputs;
+    std::vector<std::vector<uint8_t>> slots;
+    result.repeats = std::to_string(options.repeats);
+    for (int repeat = 0; repeat <= options.repeats; ++repeat) {
+      DECANT_TRY(run.zeroSlots());
+      std::vector<std::vector<float>> again;
+      for (const TokenInputs &inputs : tokens) {
+        DECANT_TRY(run.upload(inputs));
+        DECANT_TRY(run.step());
+        DECANT_ASSIGN(std::vector<float> output, run.outputs());
+        again.push_back(std::move(output));
+      }
+      std::vector<std::vector<uint8_t>> bytes;
+      for (int32_t slot : plan.slots)
+        if (slot >= 0) {
+          DECANT_ASSIGN(std::vector<uint8_t> all, run.slot(slot));
+          bytes.push_back(std::move(all));
+        }
+      if (repeat == 0) {
+        outputs = std::move(again);
+        slots = std::move(bytes);
+      } else if (again != outputs || bytes != slots) {
+        result.repeats = result.verdict =
+            fmt::format("repeat {} differs from the first", repeat);
+        break;
+      }
+    }
+    return {};
+  }
+
   Engine &engine;
   std::shared_ptr<Device> cpu, device;
   const Options &options;
@@ -288,9 +331,9 @@ int runAll(const Options &options) {
       return fail(opened->status());
   const DeviceInfo &info = (*device)->info();
   fmt::print("device {}, driver {}\n", info.name, info.driverVersion);
-  fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10}{:>10}{:>10}{:>10} {:<8}  {}\n", "rule",
-             "state", "window", "batch", "output", "state", "unpack", "flush",
-             "graph", "verdict");
+  fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10}{:>10}{:>10}{:>10} {:<8}{:>8}  {}\n",
+             "rule", "state", "window", "batch", "output", "state", "unpack",
+             "flush", "graph", "repeats", "verdict");
   Checker checker(*engine, *cpu, *device, options);
   int failures = 0;
   for (const std::string &model : options.models)
@@ -307,10 +350,10 @@ int runAll(const Options &options) {
           }
           failures += result->verdict != "ok";
           fmt::print("{:<5}{:<7}{:>6}{:>6}{:>10.1e}{:>10.1e}{:>10.1e}{:>10.1e} "
-                     "{:<8}  {}\n",
+                     "{:<8}{:>8}  {}\n",
                      model, format, window, batch, result->output,
                      result->state, result->unpacked, result->flushed,
-                     result->graph, result->verdict);
+                     result->graph, result->repeats, result->verdict);
           std::fflush(stdout);
         }
         for (const KernelResources &kernel : checker.resources)
@@ -342,6 +385,8 @@ int main(int argc, char **argv) {
   app.add_option("--set", options.overrides, "path=value, for every spec");
   app.add_option("--key-heads", options.keyHeads, "of GDN");
   app.add_option("--value-heads", options.valueHeads);
+  app.add_option("--repeats", options.repeats,
+                 "times that the same tokens must give the same bits");
   app.add_flag("--check", options.check, "compare with the CPU target");
   app.add_flag("--graph", options.graph, "replay a captured graph");
   CLI11_PARSE(app, argc, argv);
