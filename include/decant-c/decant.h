@@ -140,14 +140,19 @@ typedef struct DecantEngineOptions {
   size_t struct_size;
   /* Null: $DECANT_CACHE_DIR, else $XDG_CACHE_HOME/decant, else
      $HOME/.cache/decant; without any of them DECANT_CACHE_MEMORY is meant. Only
-     with DECANT_CACHE_DISK. It holds $DECANT_CACHE_LIMIT bytes at most (as
-     "512M"; 2G otherwise, 0 is no limit). Folders of $DECANT_CACHE_PATH, with
-     colons between them, are looked into after it and never written. */
+     with DECANT_CACHE_DISK. */
   const char *cache_folder;
   int32_t cache_mode; /* DecantCacheMode */
   /* That run a call on the CPU device, the caller's among them; 0: one per
      processor, 16 at most. Results do not depend on it. */
   int32_t threads;
+  /* Folders that are looked into after cache_folder and never written, with
+     colons between them; null: $DECANT_CACHE_PATH. Only with
+     DECANT_CACHE_DISK. */
+  const char *cache_layers;
+  /* The most that cache_folder may hold: what was unused for longest goes. 0:
+     $DECANT_CACHE_LIMIT (as "512M"), else 2 GiB; -1: no limit. */
+  int64_t cache_bytes;
 } DecantEngineOptions;
 
 /* How long decantEnginePrepare took, milliseconds. The texts live as long as

@@ -63,6 +63,9 @@ struct EngineOptions {
   Status environment;
 };
 
+/// The folders of a list with colons between them, without empty ones.
+std::vector<std::string> foldersIn(const std::string &list);
+
 /// Where one image came from, and how long that took.
 struct ImageReport {
   KernelSet kernels = KernelSet::Decode;

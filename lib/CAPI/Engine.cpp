@@ -29,6 +29,15 @@ Expected<EngineOptions> convert(const DecantEngineOptions *given) {
   DecantEngineOptions options;
   DECANT_TRY(readSized("options", given, options));
   result.threads = options.threads;
+  if (options.cache_bytes < -1)
+    return Status::invalid(fmt::format(
+        "argument \"options.cache_bytes\" is {}; bytes, 0 (the default) and -1 "
+        "(no limit) are allowed",
+        options.cache_bytes));
+  if (options.cache_bytes != 0)
+    result.cacheBytes = options.cache_bytes < 0 ? 0 : options.cache_bytes;
+  if (options.cache_layers)
+    result.cacheLayers = foldersIn(options.cache_layers);
   switch (options.cache_mode) {
   case DECANT_CACHE_DISK:
     if (!options.cache_folder)
@@ -38,7 +47,6 @@ Expected<EngineOptions> convert(const DecantEngineOptions *given) {
     return result;
   case DECANT_CACHE_MEMORY:
     result.cacheMode = CacheMode::Memory;
-    result.cacheLayers.clear();
     break;
   case DECANT_CACHE_OFF:
     result.cacheMode = CacheMode::Off;
@@ -50,11 +58,14 @@ Expected<EngineOptions> convert(const DecantEngineOptions *given) {
         options.cache_mode, int(DECANT_CACHE_DISK), int(DECANT_CACHE_MEMORY),
         int(DECANT_CACHE_OFF)));
   }
-  if (options.cache_folder)
-    return Status::invalid(fmt::format(
-        "argument \"options.cache_folder\" is \"{}\"; null is expected, since "
-        "cache_mode {} keeps nothing on disk",
-        options.cache_folder, options.cache_mode));
+  for (auto [name, value] : {std::pair("cache_folder", options.cache_folder),
+                             std::pair("cache_layers", options.cache_layers)})
+    if (value)
+      return Status::invalid(
+          fmt::format("argument \"options.{}\" is \"{}\"; null is expected, "
+                      "since cache_mode {} keeps nothing on disk",
+                      name, value, options.cache_mode));
+  result.cacheLayers.clear();
   result.cacheFolder.clear();
   return result;
 }

@@ -37,6 +37,9 @@ private:
 namespace decant {
 namespace capi {
 
+template <> constexpr size_t firstSize<DecantEngineOptions>() {
+  return offsetof(DecantEngineOptions, cache_layers);
+}
 template <> constexpr size_t firstSize<DecantPrepareReport>() {
   return offsetof(DecantPrepareReport, link_ms);
 }

@@ -33,8 +33,7 @@ static std::string cacheFolderFromEnvironment() {
   return "";
 }
 
-/// The parts of a list with colons between them, without empty ones.
-static std::vector<std::string> parts(const std::string &list) {
+std::vector<std::string> decant::foldersIn(const std::string &list) {
   std::vector<std::string> result;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(':', begin), list.size());
@@ -47,7 +46,7 @@ static std::vector<std::string> parts(const std::string &list) {
 
 EngineOptions EngineOptions::fromEnvironment() {
   EngineOptions options;
-  options.cacheLayers = parts(variable("DECANT_CACHE_PATH"));
+  options.cacheLayers = foldersIn(variable("DECANT_CACHE_PATH"));
   if (std::string limit = variable("DECANT_CACHE_LIMIT"); !limit.empty()) {
     auto bytes = parseByteCount("DECANT_CACHE_LIMIT", limit);
     options.environment = bytes.status();

@@ -39,6 +39,12 @@ static void testEngineErrors(void) {
   options.cache_folder = "x";
   INVALID(decantEngineCreate(&options, &engine), "cache_folder\" is \"x\"");
   options.cache_folder = NULL;
+  options.cache_layers = "y";
+  INVALID(decantEngineCreate(&options, &engine), "cache_layers\" is \"y\"");
+  options.cache_layers = NULL;
+  options.cache_bytes = -2;
+  INVALID(decantEngineCreate(&options, &engine), "cache_bytes\" is -2");
+  options.cache_bytes = -1;
   options.threads = -1;
   INVALID(decantEngineCreate(&options, &engine), "threads");
   options.struct_size = 0;
@@ -147,6 +153,29 @@ static void testEngines(const char *folder) {
   decantProgramDestroy(again);
 }
 
+/* What one engine has written is a layer for another, which writes nothing. */
+static void testLayers(const char *folder) {
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngineCounters counters = DECANT_INIT(DecantEngineCounters);
+  DecantEngine *engine = NULL;
+  DecantSpec *spec = readLayer(NULL, 0);
+  char layers[4096], own[4096];
+  snprintf(layers, sizeof layers, "/nowhere:%s", folder);
+  snprintf(own, sizeof own, "%s-own", folder);
+  options.cache_folder = own;
+  options.cache_layers = layers;
+  options.cache_bytes = 1 << 20;
+  OK(decantEngineCreate(&options, &engine));
+  decantProgramDestroy(prepare(engine, spec, &report));
+  EXPECT(report.warm);
+  OK(decantEngineGetCounters(engine, &counters));
+  EXPECT(counters.layer_hits == 2 && counters.compiles == 0);
+  EXPECT(counters.stores == 0 && counters.loads == 1);
+  decantEngineDestroy(engine);
+  decantSpecDestroy(spec);
+}
+
 /* A cache that cannot be kept on disk costs a warning, once, and no more. */
 static void testUnusableCache(const char *file) {
   DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
@@ -212,6 +241,7 @@ int main(int argc, char **argv) {
     return 2;
   testEngineErrors();
   testEngines(argv[1]);
+  testLayers(argv[1]);
   testUnusableCache(argv[0]); /* a file where a folder is wanted */
   testImages();
   testTokens();
