@@ -16,6 +16,7 @@
 #include "decant/Runtime/Cuda.h"
 #include "decant/Runtime/Pack.h"
 
+#include <chrono>
 #include <gtest/gtest.h>
 
 using namespace decant;
@@ -235,6 +236,44 @@ TEST_F(Gpu, ACapturedStepKeepsTheVariantOfItsBatch) {
     EXPECT_EQ(words(pool, slot)[3], expected[slot]) << slot;
   EXPECT_EQ((*pack)->counters().images, 2);
   EXPECT_EQ((*pack)->counters().loads, 2);
+}
+
+/// What the driver's linker makes of PTX counts as the PTX does, and loads in
+/// less than the 5 ms per kernel that a warm start may take.
+TEST_F(Gpu, LinkedCodeIsTheSame) {
+  auto cubin = device->link(countingImage());
+  ASSERT_TRUE(cubin.ok()) << cubin.status().message();
+  EXPECT_EQ(cubin->kind, CodeKind::Cubin);
+  EXPECT_EQ(cubin->code.substr(1, 3), "ELF");
+  const auto begin = std::chrono::steady_clock::now();
+  auto linked = Program::create(device, *cubin);
+  const std::chrono::duration<double, std::milli> taken =
+      std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(linked.ok()) << linked.status().message();
+  EXPECT_LT(taken.count(), 5.0 * double(cubin->entries.size()));
+  RecordProperty("load_ms", std::to_string(taken.count()));
+
+  SlotPool pool{nullptr, program->info().slotBytes, 2};
+  DeviceBuffer memory = buffer(2 * program->info().slotBytes);
+  pool.base = memory.data();
+  DeviceBuffer slots = buffer(64), rows = buffer(4096);
+  ASSERT_TRUE(device->fill(memory.data(), 0, memory.bytes(), stream).ok());
+  setSlots(slots, {1});
+  StepCall call = makeCall(pool, slots, rows, 1);
+  ASSERT_TRUE(program->step(call).ok());
+  ASSERT_TRUE((*linked)->step(call).ok());
+  EXPECT_EQ(words(pool, 1)[0], 2u) << "one step of each";
+  EXPECT_EQ(words(pool, 1)[16], 16u);
+}
+
+TEST_F(Gpu, ACaptureIsKnown) {
+  EXPECT_FALSE(*device->isCapturing(stream));
+  auto graph = CudaGraph::capture(*device, stream, [&]() -> Status {
+    EXPECT_TRUE(*device->isCapturing(stream));
+    return {};
+  });
+  EXPECT_TRUE(graph.ok()) << "asking has not ended it";
+  EXPECT_FALSE(*device->isCapturing(stream));
 }
 
 TEST_F(Gpu, TheJitSaysWhatIsWrong) {
