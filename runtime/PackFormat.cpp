@@ -127,7 +127,10 @@ const char *decant::toString(PackKernels kernels) {
 }
 
 uint64_t decant::hashSpecText(const std::string &text) {
-  return pack::hashOf(text);
+  // As an image's header holds it: a text that is not UTF-8 is another one once
+  // it has been read back.
+  return pack::hashOf(
+      json(text).dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 uint64_t pack::hashOf(const std::string &bytes) {

@@ -55,6 +55,13 @@ public:
   /// Reads everything; the error names what is damaged.
   Status verify() const;
 
+  /// The file with other picks for one spec on one target: what a tuner writes
+  /// who has timed the variants. Rules are over numbers of variants; those that
+  /// no rule names become candidates, and a cubin goes with the PTX of its
+  /// schedule.
+  Expected<std::string> withPicks(int spec, const std::string &target,
+                                  const std::vector<BatchRule> &rules) const;
+
 private:
   friend Expected<std::unique_ptr<Program>>
   programFromPack(const Pack &, std::shared_ptr<Device>, const PackQuery &,

@@ -208,4 +208,47 @@ TEST_F(PackChoiceTest, AProgramRunsTheRulesOfItsPack) {
             std::string::npos);
 }
 
+// What a tuner does that has a pack and no compiler.
+TEST_F(PackChoiceTest, PicksAreReplacedWithoutACompiler) {
+  TemporaryFolder folder;
+  require(pack.add(cubinOf(variantFor("sm_90a", 2))));
+  auto before = Pack::open(folder.write("before.pack", *pack.bytes()));
+  ASSERT_TRUE(before.ok());
+  const Expected<std::string> bytes =
+      (*before)->withPicks(0, "sm_90a", {{32, 4}, {128, 2}, {kAnyRows, 4}});
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  auto after = Pack::open(folder.write("after.pack", *bytes));
+  ASSERT_TRUE(after.ok()) << after.status().message();
+  const PackIndex &index = (*after)->index();
+  ASSERT_EQ(index.variants.size(), 9u);
+  for (int i = 0; i < 9; ++i)
+    EXPECT_EQ(serialize(*(*after)->image(i)), serialize(*(*before)->image(i)));
+  EXPECT_TRUE(index.variants[0].maxRows.empty());
+  EXPECT_EQ(index.variants[4].maxRows, std::vector<int64_t>({32, kAnyRows}));
+  // Other targets keep theirs.
+  EXPECT_EQ(index.variants[5].maxRows, std::vector<int64_t>({kAnyRows}));
+  const Expected<PackChoice> choice = chooseFromPack(index, layer(), gpu(9, 0));
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->decode, Numbers({8, 2})); // 8 is the machine code of 4
+  EXPECT_EQ(toString(choice->rules), "1..32: 0, 33..128: 1, 129..: 0");
+
+  auto refuse = [&](int spec, const char *target,
+                    const std::vector<BatchRule> &rules) {
+    return (*before)->withPicks(spec, target, rules).status().message();
+  };
+  EXPECT_NE(refuse(0, "sm_90a", {{kAnyRows, 5}})
+                .find("before.pack: batch rule 0: found variant 5 (layer, 1 "
+                      "token per step, decode, ptx for sm_80); allowed are "
+                      "decode kernels of \"layer\" for sm_90a"),
+            std::string::npos)
+      << refuse(0, "sm_90a", {{kAnyRows, 5}});
+  EXPECT_NE(refuse(0, "sm_90a", {{kAnyRows, 3}}).find("found variant 3"),
+            std::string::npos);
+  EXPECT_NE(refuse(0, "sm_90a", {{8, 0}}).find("more than 8 rows"),
+            std::string::npos);
+  EXPECT_NE(refuse(2, "sm_90a", {{kAnyRows, 0}})
+                .find("found spec 2; allowed are 0 to 1"),
+            std::string::npos);
+}
+
 } // namespace
