@@ -22,8 +22,13 @@
 #include "Verify/Verify.h"
 #include "decant/Engine.h"
 
+#include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 using namespace decant;
 using namespace decant::tool;
@@ -32,11 +37,14 @@ namespace {
 
 /// Rows of a batch: more tell nothing new, since rows of one sequence agree.
 constexpr int64_t kMostRows = 4096;
+/// Each holds the states of a few sequences several times over.
+constexpr int64_t kMostJobs = 16;
 
 struct VerifyArguments {
   SpecSource spec;
   std::string presets, device = "cpu", schedule, nvrtc;
   std::string batches = "1,7,64", tokens;
+  int64_t jobs = 0;
   bool referenceOnly = false;
 };
 
@@ -93,21 +101,52 @@ Expected<std::vector<SpecSource>> layersOf(const VerifyArguments &arguments) {
 class VerifyJob {
 public:
   VerifyJob(const VerifyArguments &arguments, Engine &engine,
-            std::shared_ptr<Device> device, std::vector<int64_t> batches,
-            Findings &findings)
+            std::shared_ptr<Device> device, std::vector<int64_t> batches)
       : arguments(arguments), engine(engine), device(std::move(device)),
-        batches(std::move(batches)), findings(findings) {}
+        batches(std::move(batches)) {}
 
-  /// All cases of one spec; what cannot be compiled or run is a line, too.
-  void run(const DecodeSpec &spec) {
-    const Status status = runCases(spec);
-    if (!status.ok())
-      findings.lines.push_back(
-          {spec.name, spec.tokensPerStep, std::nullopt, status.message()});
+  /// All cases of every spec, several specs at a time, as lines in their order.
+  Findings run(const std::vector<DecodeSpec> &specs, int64_t jobs) {
+    Progress progress("specs", int64_t(specs.size()));
+    std::vector<Findings> parts(specs.size());
+    std::atomic<size_t> next = 0;
+    std::mutex mutex;
+    int64_t done = 0;
+    const auto work = [&] {
+      for (size_t i = next++; i < specs.size(); i = next++) {
+        parts[i] = runSpec(specs[i]);
+        const std::lock_guard<std::mutex> lock(mutex);
+        progress.update(++done);
+      }
+    };
+    std::vector<std::future<void>> others;
+    for (int64_t job = 1; job < std::min<int64_t>(jobs, specs.size()); ++job)
+      others.push_back(std::async(std::launch::async, work));
+    work();
+    for (std::future<void> &other : others)
+      other.get();
+    Findings all;
+    all.device = device->info();
+    for (Findings &part : parts) {
+      all.oracle = std::max(all.oracle, part.oracle); // one, or none yet
+      for (Line &line : part.lines)
+        all.lines.push_back(std::move(line));
+    }
+    return all;
   }
 
 private:
-  Status runCases(const DecodeSpec &spec) {
+  /// What cannot be compiled or run is a line, too.
+  Findings runSpec(const DecodeSpec &spec) {
+    Findings findings;
+    const Status status = runCases(spec, findings);
+    if (!status.ok())
+      findings.lines.push_back(
+          {spec.name, spec.tokensPerStep, std::nullopt, status.message()});
+    return findings;
+  }
+
+  Status runCases(const DecodeSpec &spec, Findings &findings) {
     CompileOptions options;
     DECANT_ASSIGN(options.target, targetFor(*device));
     if (!arguments.schedule.empty()) {
@@ -138,7 +177,6 @@ private:
   Engine &engine;
   std::shared_ptr<Device> device;
   std::vector<int64_t> batches;
-  Findings &findings;
 };
 
 Json toJson(const Findings &findings, const VerifyArguments &arguments) {
@@ -222,6 +260,15 @@ Expected<Report> runVerify(const VerifyArguments &arguments) {
   DECANT_ASSIGN(const std::vector<SpecSource> layers, layersOf(arguments));
   DECANT_ASSIGN(const std::vector<int64_t> batches,
                 parseNumberList("--batch", arguments.batches, kMostRows));
+  if (arguments.jobs < 0 || arguments.jobs > kMostJobs)
+    return Status::invalid(fmt::format(
+        "--jobs: found {}; allowed are 1 to {}, or 0 for one per processor",
+        arguments.jobs, kMostJobs));
+  const int64_t jobs =
+      arguments.jobs > 0
+          ? arguments.jobs
+          : std::clamp<int64_t>(std::thread::hardware_concurrency(), 1,
+                                kMostJobs);
   std::vector<int64_t> tokens = {0}; // what the spec says
   if (!arguments.tokens.empty()) {
     DECANT_ASSIGN(tokens, parseNumberList("--tokens", arguments.tokens,
@@ -246,25 +293,18 @@ Expected<Report> runVerify(const VerifyArguments &arguments) {
                 Engine::create(EngineOptions::fromEnvironment()));
   DECANT_ASSIGN(const std::shared_ptr<Device> device,
                 engine.openDevice(arguments.device));
-  Findings findings;
-  findings.device = device->info();
   if (!arguments.schedule.empty())
     DECANT_TRY(parseSchedule(arguments.schedule).status());
   if (device->info().kind == TargetKind::Nvidia && !arguments.referenceOnly)
     DECANT_TRY(Nvrtc::load(arguments.nvrtc).status());
-  VerifyJob job(arguments, engine, device, batches, findings);
-  Progress progress("specs", int64_t(specs.size()));
-  for (size_t i = 0; i < specs.size(); ++i) {
-    progress.update(int64_t(i));
-    job.run(specs[i]);
-  }
+  const Findings findings =
+      VerifyJob(arguments, engine, device, batches).run(specs, jobs);
   Report report;
   report.json = toJson(findings, arguments);
   report.text = toText(findings, arguments);
   if (const size_t failed = findings.failed())
-    report.verdict =
-        Status::failed(fmt::format("{} of {} cases are not what the rule says",
-                                   failed, findings.lines.size()));
+    report.verdict = Status::failed(
+        fmt::format("{} of {} cases failed", failed, findings.lines.size()));
   return report;
 }
 
@@ -296,6 +336,10 @@ Command decant::tool::addVerify(CLI::App &root) {
                   "NVIDIA's runtime compiler, where the loader does not find "
                   "libnvrtc.so")
       ->option_text("FILE");
+  app->add_option("--jobs", arguments->jobs,
+                  "Specs that are verified at a time; by default one per "
+                  "processor")
+      ->option_text("N");
   app->add_flag("--reference-only", arguments->referenceOnly,
                 "Leave the CUDA C++ out; a GPU then needs no NVRTC");
   return {app,
