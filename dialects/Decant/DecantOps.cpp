@@ -314,6 +314,29 @@ LogicalResult PackCodesOp::verify() {
   return success();
 }
 
+/// Codes that are stored as two planes have 6 bits or 3.
+static LogicalResult verifyPlanes(Operation *op, int64_t bits) {
+  if (bits != 6 && bits != 3)
+    return op->emitOpError("has codes of ") << bits
+                                            << " bits; 6 or 3 have two "
+                                               "planes";
+  return success();
+}
+
+LogicalResult UnpackPlanesOp::verify() {
+  if (const auto part = int64_t(getPart()); part < 0)
+    return emitOpError("takes tile ") << part << "; tiles count from 0";
+  return verifyPlanes(*this, getBits());
+}
+
+LogicalResult PackPlanesOp::verify() {
+  if (getScale() && getScale().getType() != getCodes().getType())
+    return emitOpError("scales ")
+           << getCodes().getType() << " by " << getScale().getType()
+           << "; both must be f16";
+  return verifyPlanes(*this, getBits());
+}
+
 LogicalResult DecayOp::verify() {
   return verifyDim(*this, getState().getType(), getFactor().getType(),
                    "decay_c1");

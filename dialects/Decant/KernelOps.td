@@ -544,6 +544,50 @@ def Decant_PackCodesOp : Decant_Op<"pack_codes", [Pure]> {
   }];
 }
 
+def Decant_UnpackPlanesOp : Decant_Op<"unpack_planes", [Pure]> {
+  let summary = "a lane's eight integer codes of one tile from two planes, as f16";
+  let description = [{
+    Codes of 6 bits as unpack_codes has them, whose lower 4 bits are the fields of
+    one plane and whose upper 2 those of another; of 3 bits, 2 and 1. `low` holds
+    the fields of one tile (of two for 3 bits), `high` those of two tiles (of four),
+    tile by tile from the lowest bits: the codes are those of tile `part`, modulo
+    the tiles of a word.
+
+    ```mlir
+    decant.kernel @widens(%low: i32, %high: i32) attributes {lanes = array<i64: 32, 1>} {
+      %y = decant.unpack_planes %low, %high part 1 bits 6 : vector<8xf16>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins I32:$low, I32:$high, I64Attr:$part, I64Attr:$bits, UnitAttr:$biased);
+  let results = (outs FixedVectorOfLengthAndType<[8], [F16]>:$result);
+  let assemblyFormat = "$low `,` $high `part` $part `bits` $bits (`biased` $biased^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Decant_PackPlanesOp : Decant_Op<"pack_planes", [Pure]> {
+  let summary = "eight numbers of one tile as codes in two planes";
+  let description = [{
+    The inverse of unpack_planes for tile 0, after rounding as pack_codes does it;
+    the bits of other tiles are zero.
+
+    ```mlir
+    decant.kernel @narrows(%x: vector<8xf32>) attributes {lanes = array<i64: 32, 1>} {
+      %low, %high = decant.pack_planes %x bits 6 : vector<8xf32>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins FixedVectorOfLengthAndType<[8], [F32, F16]>:$codes,
+                       Optional<FixedVectorOfLengthAndType<[8], [F16]>>:$scale, I64Attr:$bits);
+  let results = (outs I32:$low, I32:$high);
+  let assemblyFormat = [{
+    $codes (`scale` $scale^ `:` type($scale))? `bits` $bits attr-dict `:` type($codes)
+  }];
+  let hasVerifier = 1;
+}
+
 def Decant_CopyAsyncOp : Decant_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>, SameVariadicOperandSize]> {
   let summary = "starts a copy of `bytes` bytes of memory to scratch, or of zeros";
   let description = [{

@@ -34,6 +34,17 @@ Value constant(ImplicitLocOpBuilder &b, VectorType type,
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, elements));
 }
 
+/// Unsigned codes as f16, by way of f32, which hosts without f16 arithmetic
+/// convert to.
+Value toHalves(Value codes, int64_t bits, bool biased,
+               ImplicitLocOpBuilder &b) {
+  auto type = cast<VectorType>(codes.getType());
+  Value x = arith::AddIOp::create(
+      b, codes, constant(b, type, {biased ? 1024 : -(1 << (bits - 1))}));
+  x = arith::SIToFPOp::create(b, type.clone(b.getF32Type()), x);
+  return arith::TruncFOp::create(b, type.clone(b.getF16Type()), x);
+}
+
 Value unpackCodes(Value packed, int64_t bits, bool biased,
                   ImplicitLocOpBuilder &b) {
   SmallVector<int64_t> bytes, shifts;
@@ -47,16 +58,37 @@ Value unpackCodes(Value packed, int64_t bits, bool biased,
   Value x = vector::ShuffleOp::create(b, packed, packed, bytes);
   x = arith::ShRUIOp::create(b, x, constant(b, codes, shifts));
   x = arith::AndIOp::create(b, x, constant(b, codes, {(1 << bits) - 1}));
-  x = arith::ExtUIOp::create(b, wide, x);
-  x = arith::AddIOp::create(
-      b, x, constant(b, wide, {biased ? 1024 : -(1 << (bits - 1))}));
-  // By way of f32, which hosts without f16 arithmetic convert to.
-  x = arith::SIToFPOp::create(b, codes.clone(b.getF32Type()), x);
-  return arith::TruncFOp::create(b, codes.clone(b.getF16Type()), x);
+  return toHalves(arith::ExtUIOp::create(b, wide, x), bits, biased, b);
 }
 
-Value packCodes(Value values, Value scale, int64_t bits,
-                ImplicitLocOpBuilder &b) {
+/// Fields of `width` bits each, from bit `first` on, as elements of a vector.
+Value fieldsIn(Value word, int64_t first, int64_t width,
+               ImplicitLocOpBuilder &b) {
+  auto wide = VectorType::get({kCodes}, b.getI32Type());
+  SmallVector<int64_t> shifts;
+  for (int64_t e = 0; e < kCodes; ++e)
+    shifts.push_back(first + fieldOf(e, width) * width);
+  Value x = vector::BroadcastOp::create(b, wide, word);
+  x = arith::ShRUIOp::create(b, x, constant(b, wide, shifts));
+  return arith::AndIOp::create(b, x, constant(b, wide, {(1 << width) - 1}));
+}
+
+Value unpackPlanes(UnpackPlanesOp op, Value low, Value high,
+                   ImplicitLocOpBuilder &b) {
+  const int64_t bits = op.getBits(), upper = bits / 3, lower = bits - upper;
+  auto wide = VectorType::get({kCodes}, b.getI32Type());
+  auto fields = [&](Value word, int64_t width) {
+    return fieldsIn(word, op.getPart() * kCodes * width % 32, width, b);
+  };
+  Value above =
+      arith::ShLIOp::create(b, fields(high, upper), constant(b, wide, {lower}));
+  return toHalves(arith::OrIOp::create(b, fields(low, lower), above), bits,
+                  op.getBiased(), b);
+}
+
+/// Codes + 2^(bits - 1), as i32.
+Value roundCodes(Value values, Value scale, int64_t bits,
+                 ImplicitLocOpBuilder &b) {
   // Products of f16 are exact in f32: they are rounded once.
   auto widen = [&](Value x) -> Value {
     auto type = VectorType::get({kCodes}, b.getF32Type());
@@ -65,8 +97,7 @@ Value packCodes(Value values, Value scale, int64_t bits,
   values = widen(values);
   if (scale)
     values = arith::MulFOp::create(b, values, widen(scale));
-  auto codes = VectorType::get({kCodes}, b.getI8Type());
-  auto wide = codes.clone(b.getI32Type());
+  auto wide = VectorType::get({kCodes}, b.getI32Type());
   // Adding and subtracting 1.5 * 2^23 rounds to whole numbers, ties to even.
   auto type = cast<VectorType>(values.getType());
   Value magic =
@@ -74,8 +105,27 @@ Value packCodes(Value values, Value scale, int64_t bits,
   values =
       arith::SubFOp::create(b, arith::AddFOp::create(b, values, magic), magic);
   Value x = arith::FPToSIOp::create(b, wide, values);
-  x = arith::AddIOp::create(b, x, constant(b, wide, {1 << (bits - 1)}));
-  x = arith::TruncIOp::create(b, codes, x);
+  return arith::AddIOp::create(b, x, constant(b, wide, {1 << (bits - 1)}));
+}
+
+/// Bits `first` .. `first` + `width` of the codes as the fields of a word.
+Value packFields(Value codes, int64_t first, int64_t width,
+                 ImplicitLocOpBuilder &b) {
+  auto wide = cast<VectorType>(codes.getType());
+  SmallVector<int64_t> shifts;
+  for (int64_t e = 0; e < kCodes; ++e)
+    shifts.push_back(fieldOf(e, width) * width);
+  Value x = arith::ShRUIOp::create(b, codes, constant(b, wide, {first}));
+  x = arith::AndIOp::create(b, x, constant(b, wide, {(1 << width) - 1}));
+  x = arith::ShLIOp::create(b, x, constant(b, wide, shifts));
+  return vector::ReductionOp::create(b, vector::CombiningKind::OR, x);
+}
+
+Value packCodes(Value values, Value scale, int64_t bits,
+                ImplicitLocOpBuilder &b) {
+  auto codes = VectorType::get({kCodes}, b.getI8Type());
+  Value x =
+      arith::TruncIOp::create(b, codes, roundCodes(values, scale, bits, b));
   const int64_t perByte = 8 / bits;
   auto bytes = VectorType::get({bits}, b.getI8Type());
   Value result;
@@ -214,7 +264,18 @@ bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
         packCodes(mapping.lookup(pack.getCodes()),
                   pack.getScale() ? mapping.lookup(pack.getScale()) : Value(),
                   pack.getBits(), b));
-  else if (auto copy = dyn_cast<CopyAsyncOp>(op))
+  else if (auto unpack = dyn_cast<UnpackPlanesOp>(op))
+    mapping.map(unpack.getResult(),
+                unpackPlanes(unpack, mapping.lookup(unpack.getLow()),
+                             mapping.lookup(unpack.getHigh()), b));
+  else if (auto pack = dyn_cast<PackPlanesOp>(op)) {
+    const int64_t bits = pack.getBits(), upper = bits / 3;
+    Value codes = roundCodes(
+        mapping.lookup(pack.getCodes()),
+        pack.getScale() ? mapping.lookup(pack.getScale()) : Value(), bits, b);
+    mapping.map(pack.getLow(), packFields(codes, 0, bits - upper, b));
+    mapping.map(pack.getHigh(), packFields(codes, bits - upper, upper, b));
+  } else if (auto copy = dyn_cast<CopyAsyncOp>(op))
     copy16Bytes(copy, b, mapping);
   else if (auto copy = dyn_cast<BulkCopyOp>(op))
     copyBytes(copy, b, mapping);

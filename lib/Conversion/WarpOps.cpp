@@ -156,15 +156,40 @@ public:
         words.push_back(arith::OrIOp::create(b, masked, word(0x64006400)));
       }
     }
-    auto type = VectorType::get({8}, b.getF16Type());
-    Value biased = fromWords(words, type);
-    if (op.getBiased())
-      return biased;
-    Value bias = arith::ConstantOp::create(
-        b, DenseElementsAttr::get(
-               type,
-               b.getF16FloatAttr(1024.0 + double(1 << (bits - 1))).getValue()));
-    return arith::SubFOp::create(b, biased, bias);
+    return codesOf(words, bits, op.getBiased());
+  }
+
+  /// As unpack(), each plane's fields under the exponent of 1024.
+  Value unpack(UnpackPlanesOp op, Value low, Value high) {
+    const int64_t bits = op.getBits(), upper = bits / 3, lower = bits - upper;
+    const int64_t part = op.getPart();
+    // Fields of a pair of keys go to the halves of a word, from bit 0 on.
+    auto halvesOf = [&](Value fields, int64_t width) -> Value {
+      if (width == 4)
+        return fields;
+      if (width == 2)
+        return permute(fields, word(0), part % 2 == 0 ? 0x4140 : 0x4342);
+      Value byte = permute(fields, word(0), 0x4440 | (part % 4));
+      return orInto(byte, byte, 12);
+    };
+    low = halvesOf(low, lower);
+    high = halvesOf(high, upper);
+    const uint32_t lowMask = (1u << lower) - 1, highMask = (1u << bits) - 1;
+    SmallVector<Value> words;
+    for (int64_t pair = 0; pair < 4; ++pair) {
+      Value fields = arith::AndIOp::create(
+          b, pair == 0 ? low : shiftRight(low, pair * lower),
+          word(lowMask | lowMask << 16));
+      const int64_t left = lower - pair * upper;
+      Value above = left < 0    ? shiftRight(high, -left)
+                    : left == 0 ? high
+                                : orInto({}, high, left);
+      const uint32_t mask = highMask & ~lowMask;
+      above = arith::AndIOp::create(b, above, word(mask | mask << 16));
+      above = arith::OrIOp::create(b, above, word(0x64006400));
+      words.push_back(arith::OrIOp::create(b, fields, above));
+    }
+    return codesOf(words, bits, op.getBiased());
   }
 
   Value pack(PackCodesOp op, Value codes, Value scale) {
@@ -173,17 +198,21 @@ public:
                : packFloats(op, codes);
   }
 
-  /// x + 1.5 * 2^23 + 2^(bits - 1) holds the unsigned code in its lowest bits.
+  /// Of plane after plane, lowest bits first.
+  std::pair<Value, Value> pack(PackPlanesOp op, Value codes, Value scale) {
+    const int64_t bits = op.getBits(), upper = bits / 3, lower = bits - upper;
+    if (!cast<VectorType>(codes.getType()).getElementType().isF16()) {
+      const SmallVector<Value> low = roundFloats(codes, bits);
+      return {fieldsOfFloats(low, 0, lower), fieldsOfFloats(low, lower, upper)};
+    }
+    const SmallVector<Value> pairs = roundHalves(codes, scale, bits);
+    return {fieldsOfHalves(pairs, 0, lower),
+            fieldsOfHalves(pairs, lower, upper)};
+  }
+
   Value packFloats(PackCodesOp op, Value codes) {
     const int64_t bits = op.getBits();
-    auto type = cast<VectorType>(codes.getType());
-    Value magic = arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type,
-                                  float(0x1.8p23f) + float(1 << (bits - 1))));
-    Value shifted = arith::AddFOp::create(b, codes, magic);
-    SmallVector<Value> low;
-    for (Value element : elementsOf(shifted))
-      low.push_back(arith::BitcastOp::create(b, b.getI32Type(), element));
+    SmallVector<Value> low = roundFloats(codes, bits);
     SmallVector<Value> words;
     if (bits == 8) {
       for (int half = 0; half < 2; ++half) {
@@ -194,45 +223,24 @@ public:
       }
       return fromWords(words, op.getType());
     }
-    const uint32_t mask = (1u << bits) - 1;
-    Value fields;
-    for (int e = 0; e < 8; ++e)
-      fields = orInto(fields, arith::AndIOp::create(b, low[e], word(mask)),
-                      (e / 2 + 4 * (e % 2)) * bits);
+    Value fields = fieldsOfFloats(low, 0, bits);
     if (bits == 4)
       return fromWords({fields}, op.getType());
     Value half = arith::TruncIOp::create(b, b.getI16Type(), fields);
     return LLVM::BitcastOp::create(b, op.getType(), half);
   }
 
-  /// x scale + 1024 + 2^(bits - 1), rounded once, is 1024 + u.
   Value packHalves(PackCodesOp op, Value codes, Value scale) {
     const int64_t bits = op.getBits();
-    auto type = cast<VectorType>(codes.getType());
-    auto splat = [&](double value) -> Value {
-      return arith::ConstantOp::create(
-          b, DenseElementsAttr::get(type, b.getF16FloatAttr(value).getValue()));
-    };
-    Value shifted =
-        math::FmaOp::create(b, codes, scale ? scale : splat(1),
-                            splat(1024.0 + double(1 << (bits - 1))));
-    const SmallVector<Value> pairs = wordsOf(shifted);
+    const SmallVector<Value> pairs = roundHalves(codes, scale, bits);
     if (bits == 8)
       return fromWords({permute(pairs[0], pairs[1], 0x6420),
                         permute(pairs[2], pairs[3], 0x6420)},
                        op.getType());
-    // The codes of a pair of keys are 16 bits apart, and so are their fields of
-    // 4 bits; those of 2 bits are 8 apart.
-    const uint32_t mask = (1u << bits) - 1;
-    Value fields;
-    for (auto [i, pair] : llvm::enumerate(pairs))
-      fields = orInto(fields,
-                      arith::AndIOp::create(b, pair, word(mask | mask << 16)),
-                      i * bits);
+    Value fields = fieldsOfHalves(pairs, 0, bits);
     if (bits == 4)
       return fromWords({fields}, op.getType());
-    Value half = arith::TruncIOp::create(b, b.getI16Type(),
-                                         permute(fields, word(0), 0x4420));
+    Value half = arith::TruncIOp::create(b, b.getI16Type(), fields);
     return LLVM::BitcastOp::create(b, op.getType(), half);
   }
 
@@ -292,6 +300,76 @@ public:
   }
 
 private:
+  /// Words of 1024 + u as the codes that they are.
+  Value codesOf(ArrayRef<Value> words, int64_t bits, bool biased) {
+    auto type = VectorType::get({8}, b.getF16Type());
+    Value numbers = fromWords(words, type);
+    if (biased)
+      return numbers;
+    Value bias = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               type,
+               b.getF16FloatAttr(1024.0 + double(1 << (bits - 1))).getValue()));
+    return arith::SubFOp::create(b, numbers, bias);
+  }
+
+  /// x + 1.5 * 2^23 + 2^(bits - 1) holds the unsigned code in its lowest bits.
+  SmallVector<Value> roundFloats(Value codes, int64_t bits) {
+    auto type = cast<VectorType>(codes.getType());
+    Value magic = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type,
+                                  float(0x1.8p23f) + float(1 << (bits - 1))));
+    Value shifted = arith::AddFOp::create(b, codes, magic);
+    SmallVector<Value> low;
+    for (Value element : elementsOf(shifted))
+      low.push_back(arith::BitcastOp::create(b, b.getI32Type(), element));
+    return low;
+  }
+
+  /// Bits `first` .. `first` + `width` of the numbers, as fields of a word.
+  Value fieldsOfFloats(ArrayRef<Value> low, int64_t first, int64_t width) {
+    const uint32_t mask = (1u << width) - 1;
+    Value fields;
+    for (int e = 0; e < 8; ++e) {
+      Value number = first > 0 ? shiftRight(low[e], first) : low[e];
+      fields = orInto(fields, arith::AndIOp::create(b, number, word(mask)),
+                      (e / 2 + 4 * (e % 2)) * width);
+    }
+    return fields;
+  }
+
+  /// x scale + 1024 + 2^(bits - 1), rounded once, is 1024 + u: pairs of them.
+  SmallVector<Value> roundHalves(Value codes, Value scale, int64_t bits) {
+    auto type = cast<VectorType>(codes.getType());
+    auto splat = [&](double value) -> Value {
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(type, b.getF16FloatAttr(value).getValue()));
+    };
+    Value shifted =
+        math::FmaOp::create(b, codes, scale ? scale : splat(1),
+                            splat(1024.0 + double(1 << (bits - 1))));
+    return wordsOf(shifted);
+  }
+
+  /// The codes of a pair of keys are 16 bits apart, and so are their fields of
+  /// 4 bits; those of 2 bits are 8 apart, and single bits 4.
+  Value fieldsOfHalves(ArrayRef<Value> pairs, int64_t first, int64_t width) {
+    const uint32_t mask = (1u << width) - 1;
+    Value fields;
+    for (auto [i, pair] : llvm::enumerate(pairs)) {
+      Value number = first > 0 ? shiftRight(pair, first) : pair;
+      fields = orInto(fields,
+                      arith::AndIOp::create(b, number, word(mask | mask << 16)),
+                      i * width);
+    }
+    if (width == 4)
+      return fields;
+    if (width == 2)
+      return permute(fields, word(0), 0x4420);
+    fields = arith::OrIOp::create(b, fields, shiftRight(fields, 12));
+    return arith::AndIOp::create(b, fields, word(0xFF));
+  }
+
   Value word(uint32_t value) {
     return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
   }
@@ -411,7 +489,17 @@ bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
   else if (auto unpack = dyn_cast<UnpackCodesOp>(op))
     mapping.map(unpack.getResult(),
                 emit.unpack(unpack, operand(unpack.getPacked())));
-  else if (auto pack = dyn_cast<PackCodesOp>(op))
+  else if (auto unpack = dyn_cast<UnpackPlanesOp>(op))
+    mapping.map(unpack.getResult(),
+                emit.unpack(unpack, operand(unpack.getLow()),
+                            operand(unpack.getHigh())));
+  else if (auto pack = dyn_cast<PackPlanesOp>(op)) {
+    const auto planes =
+        emit.pack(pack, operand(pack.getCodes()),
+                  pack.getScale() ? operand(pack.getScale()) : Value());
+    mapping.map(pack.getLow(), planes.first);
+    mapping.map(pack.getHigh(), planes.second);
+  } else if (auto pack = dyn_cast<PackCodesOp>(op))
     mapping.map(
         pack.getResult(),
         emit.pack(pack, operand(pack.getCodes()),

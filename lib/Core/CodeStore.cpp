@@ -35,7 +35,7 @@ int64_t positionInColumns(const SlotLayout &layout, int key, int value) {
 
 int64_t positionInFragments(const SlotLayout &layout, int bits, int key,
                             int value) {
-  const int tiles = tilesPerChunk(layout, bits);
+  const int tiles = tilesPerChunk(layout);
   const int valueTile = value / kTile, keyTile = key / kTile;
   const int lane = value % kHalfTile * 4 + key % kHalfTile / 2;
   const int code =
@@ -88,7 +88,8 @@ std::vector<CodePlane> decant::rowPlanes(int bits, int64_t paddedValue) {
   return planes;
 }
 
-int decant::tilesPerChunk(const SlotLayout &layout, int bits) {
+int decant::tilesPerChunk(const SlotLayout &layout) {
+  const int bits = codePlanes(layout)[0].bits; // no other has more
   const int tiles = layout.paddedKey / kTile;
   int chunk = 1;
   while (2 * chunk * bits <= kMaxChunkBytes && tiles % (2 * chunk) == 0)

@@ -161,6 +161,11 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
     registers += 2 * kMore;
   if (layout.compensators > kFew && !staged) // their Gram matrix
     registers = std::max(registers, kBase + 4 * kMore);
+  // Two planes, and a fold's sums over all tiles of a chunk.
+  const bool planes = codePlanes(layout).size() > 1;
+  if (planes && !staged)
+    registers = std::max(registers, kLeast) +
+                (elementBits(layout.codes.type) < 4 ? 2 : 1) * kMore;
   // Measured for 128 x 128. Whatever is uneven takes more, and registers go to
   // warps in steps.
   constexpr int kUsual = 128, kManyWarps = 8;
@@ -193,10 +198,8 @@ std::string whyNoTiles(const SlotLayout &layout) {
   if (!layout.rowBits.empty())
     return "strategy mma has no fragments of rows that differ in bits";
   const ElementType codes = layout.codes.type;
-  const bool oneWord = codes == ElementType::F16 ||
-                       codes == ElementType::BF16 || codes == ElementType::I8 ||
-                       codes == ElementType::I4 || codes == ElementType::I2;
-  if (!oneWord)
+  if (!isInteger(codes) && codes != ElementType::F16 &&
+      codes != ElementType::BF16)
     return fmt::format("strategy mma has no fragments of {} codes",
                        toString(codes));
   if (layout.rotation != Rotation::None)
@@ -252,9 +255,11 @@ std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout) {
     return fmt::format("value_lanes x values_per_lane is {}; the padded value "
                        "dim is {}",
                        schedule.valueLanes * values, layout.paddedValue);
-  // Copies are of 16 bytes, a lane's part of one row of tiles or of several.
+  // Copies are of 16 bytes, a lane's part of one row of tiles or of several;
+  // those of planes are of whatever follows one another.
   if (const int bits = elementBits(layout.codes.type);
       schedule.fetch != CodeFetch::Registers &&
+      codePlanes(layout).size() == 1 &&
       layout.paddedKey % (16 * 16 / bits) != 0)
     return fmt::format("fetch is {} and the padded key dim {}; a multiple "
                        "of {} is needed for codes of {} bits",
@@ -542,11 +547,12 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
                                             const TargetInfo &target) {
   if (target.kind == TargetKind::Cpu || !whyNoTiles(layout).empty())
     return std::nullopt;
-  // A lane's part of vector decays and of the codes together fill its
-  // registers.
-  constexpr int kMostWithVectors = 128 * 256;
-  if (layout.record.keyDecay == DecayShape::Vector &&
-      layout.paddedKey * layout.paddedValue > kMostWithVectors)
+  // A lane's part of the codes fills its registers together with vector decays
+  // or with what joins planes.
+  constexpr int kMostWithMore = 128 * 256;
+  if ((layout.record.keyDecay == DecayShape::Vector ||
+       codePlanes(layout).size() > 1) &&
+      layout.paddedKey * layout.paddedValue > kMostWithMore)
     return std::nullopt;
   Schedule schedule;
   schedule.strategy = Strategy::Mma;
@@ -567,6 +573,9 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
       if (check(staged, layout, target).ok())
         schedule = staged;
     }
+    // A long window with many compensators may need more than a block has.
+    if (mmaSharedBytes(schedule, layout) > target.maxSharedBytes)
+      continue;
     schedule.blocksPerSm = mmaBlocksPerSm(schedule, layout, target);
     if (check(schedule, layout, target).ok())
       return schedule;

@@ -133,6 +133,85 @@ decant.kernel @widens_2(%x: vector<2xi8>, %out: memref<8xf16>) attributes {lanes
 
 // -----
 
+// Of 6 bits, the second tile of a word of upper fields: its bytes 2 and 3 go to the
+// halves (0x4342 is 17218). Pair 0 takes 4 bits of each half (983055) and, moved up
+// by 4, 2 bits more (0x00300030 is 3145776), under the exponent of 1024; pair 3, 12
+// bits down and 2 bits down. 1024 + 32 is subtracted.
+// CHECK-LABEL: gpu.func @widens_6(
+// CHECK-SAME: %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32,
+// CHECK: %[[SELECT:.*]] = arith.constant 17218 : i32
+// CHECK: %[[UP:.*]] = nvvm.prmt <default> %[[SELECT]], %[[HIGH]], %{{.*}} : i32
+// CHECK: %[[MASK:.*]] = arith.constant 983055 : i32
+// CHECK: %[[L0:.*]] = arith.andi %[[LOW]], %[[MASK]] : i32
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: %[[MOVED:.*]] = arith.shli %[[UP]], %[[FOUR]] : i32
+// CHECK: %[[UPPER:.*]] = arith.constant 3145776 : i32
+// CHECK: %[[H0:.*]] = arith.andi %[[MOVED]], %[[UPPER]] : i32
+// CHECK: %[[E1024:.*]] = arith.constant 1677747200 : i32
+// CHECK: %[[E0:.*]] = arith.ori %[[H0]], %[[E1024]] : i32
+// CHECK: arith.ori %[[L0]], %[[E0]] : i32
+// CHECK: %[[TWO:.*]] = arith.constant 2 : i32
+// CHECK: arith.shli %[[UP]], %[[TWO]] : i32
+// CHECK: %[[TWELVE:.*]] = arith.constant 12 : i32
+// CHECK: arith.shrui %[[LOW]], %[[TWELVE]] : i32
+// CHECK: arith.shrui %[[UP]], %[[TWO]] : i32
+// CHECK: %[[BIAS:.*]] = arith.constant dense<1.056000e+03> : vector<8xf16>
+// CHECK: arith.subf %{{.*}}, %[[BIAS]] : vector<8xf16>
+decant.kernel @widens_6(%low: i32, %high: i32, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.unpack_planes %low, %high part 1 bits 6 : vector<8xf16>
+  vector.store %y, %out[%zero] : memref<8xf16>, vector<8xf16>
+  decant.return
+}
+
+// -----
+
+// Of 3 bits, the upper fields of a tile are one byte, here the third (0x4442 is
+// 17474), whose upper half goes 12 bits further up. Biased numbers stay so.
+// CHECK-LABEL: gpu.func @widens_3(
+// CHECK-SAME: %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32,
+// CHECK: %[[PAIRS:.*]] = arith.constant 16704 : i32
+// CHECK: nvvm.prmt <default> %[[PAIRS]], %[[LOW]], %{{.*}} : i32
+// CHECK: %[[THIRD:.*]] = arith.constant 17474 : i32
+// CHECK: %[[BYTE:.*]] = nvvm.prmt <default> %[[THIRD]], %[[HIGH]], %{{.*}} : i32
+// CHECK: %[[TWELVE:.*]] = arith.constant 12 : i32
+// CHECK: %[[MOVED:.*]] = arith.shli %[[BYTE]], %[[TWELVE]] : i32
+// CHECK: arith.ori %[[BYTE]], %[[MOVED]] : i32
+// CHECK-NOT: arith.subf
+// CHECK: gpu.return
+decant.kernel @widens_3(%low: i32, %high: i32, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %y = decant.unpack_planes %low, %high part 2 bits 3 biased : vector<8xf16>
+  vector.store %y, %out[%zero] : memref<8xf16>, vector<8xf16>
+  decant.return
+}
+
+// -----
+
+// x scale + 1024 + 32: the low plane has 4 bits of both halves, the high one the 2
+// above them (0x00030003 is 196611), whose bytes 0 and 2 are one half of a word
+// (0x4420 is 17440).
+// CHECK-LABEL: gpu.func @narrows_6(
+// CHECK: %[[MAGIC:.*]] = arith.constant dense<1.056000e+03> : vector<8xf16>
+// CHECK: %[[SUM:.*]] = math.fma %{{.*}}, %{{.*}}, %[[MAGIC]] : vector<8xf16>
+// CHECK: arith.constant 983055 : i32
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: %[[ABOVE:.*]] = arith.shrui %{{.*}}, %[[FOUR]] : i32
+// CHECK: %[[MASK:.*]] = arith.constant 196611 : i32
+// CHECK: arith.andi %[[ABOVE]], %[[MASK]] : i32
+// CHECK: %[[SELECT:.*]] = arith.constant 17440 : i32
+// CHECK: nvvm.prmt <default> %[[SELECT]], %{{.*}}, %{{.*}} : i32
+decant.kernel @narrows_6(%x: vector<8xf16>, %scale: vector<8xf16>, %out: memref<2xi32>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %low, %high = decant.pack_planes %x scale %scale : vector<8xf16> bits 6 : vector<8xf16>
+  memref.store %low, %out[%zero] : memref<2xi32>
+  memref.store %high, %out[%one] : memref<2xi32>
+  decant.return
+}
+
+// -----
+
 // x + 1.5 * 2^23 + 128 has the rounded code plus 128 in its lowest byte (0x4b400080);
 // permutations collect the lowest bytes of four words.
 // CHECK-LABEL: gpu.func @narrows_8(

@@ -9,11 +9,11 @@
 // RUN: not decant-opt %s --decant-assign-schedule=schedule="strategy=mma,key_lanes=32,value_lanes=2,keys_per_lane=4,values_per_lane=32,rows=unrolled,blocks_per_sm=many" 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // DEFINE: %{asked} = not decant-opt --decant-assign-schedule=schedule="strategy=mma,key_lanes=32,value_lanes=2,keys_per_lane=4,values_per_lane=32,rows=unrolled"
 // RUN: sed 's/codeOrder = fragments, //' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=ORDER
-// RUN: sed 's/128 x 64, i8/128 x 64, i6/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=CODES
+// RUN: sed 's/128 x 64, i8/128 x 64, f8E4M3FN/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=CODES
 // RUN: sed 's/valueDecay = none/valueDecay = vector/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: sed 's/, f16>/, f32>/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=RECORDS
 // RUN: sed 's/codeOrder = fragments, //' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
-// RUN: sed 's/128 x 64, i8/128 x 64, i6/' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
+// RUN: sed 's/128 x 64, i8/128 x 64, f8E4M3FN/' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 // RUN: sed s/sm_90a/x86-64/ %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 
 // Codes in fragments, and records of f16, go to tensor cores: 32 lanes of each warp
@@ -37,7 +37,7 @@
 // BOUNDARY: error: schedule.boundary: 'never'; allowed are apart, step
 // BLOCKS: error: schedule.blocks_per_sm: 'many'; a whole number of at least 0 is needed
 // ORDER: error: schedule <{{.*}}>: strategy mma needs codes in the order of fragments
-// CODES: error: schedule <{{.*}}>: strategy mma has no fragments of int6 codes
+// CODES: error: schedule <{{.*}}>: strategy mma has no fragments of e4m3 codes
 // DECAY: error: schedule <{{.*}}>: strategy mma has no decays along the value axis
 // RECORDS: error: schedule <{{.*}}>: strategy mma needs records of f16, or of bf16 without compensators, which are f16; they are f32
 

@@ -33,8 +33,9 @@ int64_t rowOffset(const SlotLayout &layout, int key);
 /// start.
 std::vector<CodePlane> rowPlanes(int bits, int64_t paddedValue);
 
-/// Key tiles that follow one another in a lane's chunk, in fragment order.
-int tilesPerChunk(const SlotLayout &layout, int bits);
+/// Key tiles that follow one another in a lane's chunk, in fragment order; the
+/// planes of a code have as many.
+int tilesPerChunk(const SlotLayout &layout);
 
 /// A plane's part of one code: `bits` of the plane from bit `shift` of byte
 /// `byte` of the head on.

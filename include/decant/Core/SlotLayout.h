@@ -67,12 +67,14 @@
 //
 //   and a lane's chunk is its codes of T tiles that follow one another along
 //   the keys; T is the largest power of two that divides a row of tiles and
-//   makes chunks of at most 16 bytes, one load (1 where a tile alone is more):
+//   makes chunks of at most 16 bytes, one load (1 where a tile alone is more;
+//   of planes, those of the lower bits count for both):
 //
 //   codes  | values 0..15                          | values 16..31 | ...
 //          | tiles 0..T-1          | tiles T..2T-1 | ...
 //          | lane 0 | lane 1 | ..  | ...
 //   chunk  | tile 0, b bytes | tile 1 | .. | tile T-1 |
+//   6 bits | chunks of the low planes, 4 T bytes each | of the high, 2 T each |
 //
 //   In a tile's b bytes, code e is element e; where b < 8, it is the field
 //   e / 2 + 4 (e mod 2) from the lowest bits, which puts the codes of a pair of
@@ -132,7 +134,7 @@ struct Region {
   bool empty() const { return count * width == 0; }
 };
 
-constexpr uint32_t kSlotVersion = 3;
+constexpr uint32_t kSlotVersion = 4;
 constexpr int64_t kSlotHeaderBytes = 128;
 /// The header word that holds the code order: 0 rows, 1 fragments,
 /// 2 columns.

@@ -205,7 +205,7 @@ SmallVector<CodeRows::Run> CodeRows::runs(LaneTile &tile, const Plane &plane,
                                           Value row) const {
   const IndexMath m{tile};
   const int bits = plane.place.bits;
-  const int64_t tiles = tilesPerChunk(tile.layout, bits);
+  const int64_t tiles = tilesPerChunk(tile.layout);
   const int64_t chunk = tiles * kLaneCodes;
   // What the bits of a code's number count for: where codes are elements, they
   // follow one another; fields of a byte come in the order of CodeStore.

@@ -362,7 +362,7 @@ void MmaFold::fitAndEncode() {
 MmaFold::Waiting MmaFold::takeWaiting() {
   Waiting waiting;
   Arena &arena = h.arena;
-  const bool fits = warp.chunkWidth() * elementBytes(h.codes.type) == 16;
+  const bool fits = codePlanes(layout)[0].bits * warp.tilesPerChunk == 16;
   int apart = std::max(warp.keyTiles / 2, 1);
   if (h.staged.memref && fits && warp.tilesPerChunk > 1) {
     const int64_t mark = arena.mark();

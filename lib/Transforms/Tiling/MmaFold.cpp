@@ -14,8 +14,9 @@ using namespace decant;
 namespace {
 
 /// Codes that a lane goes through without a loop. In a loop, only the next ones
-/// are on their way, each for a cache's latency.
-constexpr int64_t kMostBytesUnrolled = 128;
+/// are on their way, each for a cache's latency. Chunks of planes are longer,
+/// and a loop that carries them takes more registers than it saves.
+constexpr int64_t kMostBytesUnrolled = 128, kMostOfPlanes = 192;
 /// From shared memory, which is near, loops cost nothing and save registers.
 constexpr int64_t kMostStagedUnrolled = 32;
 
@@ -203,7 +204,10 @@ MmaFold::loadedAhead(int rounds, int64_t ahead, ArrayRef<Value> initial,
     bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
   }
   const bool staged = h.staged.memref != nullptr;
-  if (rounds * bytes <= (staged ? kMostStagedUnrolled : kMostBytesUnrolled)) {
+  const int64_t most = staged             ? kMostStagedUnrolled
+                       : warp.hasPlanes() ? kMostOfPlanes
+                                          : kMostBytesUnrolled;
+  if (rounds * bytes <= most) {
     const int together = staged ? 1 : std::max<int>(1, ahead / bytes);
     SmallVector<Value> carried(initial);
     for (int i = 0; i < rounds; ++i) {

@@ -128,9 +128,12 @@ void MmaHead::loadScales(Loaded &now) {
         t.loadAlong(VectorAxis::Value, head.valueScale, t.index(0));
 }
 
-/// A lane copies the chunks that it will use.
+/// A lane copies the chunks that it will use, but for planes, whose chunks may
+/// be shorter than a copy.
 void MmaHead::stageCodes() {
   const int64_t perCopy = kHalvesPerCopy * 2 / elementBytes(codes.type);
+  if (warp.hasPlanes())
+    return copyRows(staged, 0, codes, 1, {});
   const int64_t perChunk = warp.chunkWidth();
   Value whole = arith::ConstantIntOp::create(t.b, 1, 1);
   for (int i = 0; i < warp.valueTilesPerWarp; ++i)

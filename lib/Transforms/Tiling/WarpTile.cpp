@@ -17,7 +17,7 @@ using namespace decant;
 
 namespace {
 
-constexpr int kLoadBytes = 16;
+constexpr int kLoadBytes = 16, kWordBytes = 4;
 constexpr int kCodesPerTile = 8; // of one lane
 
 } // namespace
@@ -48,11 +48,7 @@ WarpTile::WarpTile(LaneTile &tile)
       valueTiles(layout.paddedValue / kTile),
       valueTilesPerWarp(tile.schedule.valuesPerLane / kTile) {
   useLane(t.keyLane);
-  tilesPerChunk = 1;
-  const int bytes = elementBits(layout.codes.type);
-  while (2 * tilesPerChunk * bytes <= kLoadBytes &&
-         keyTiles % (2 * tilesPerChunk) == 0)
-    tilesPerChunk *= 2;
+  tilesPerChunk = decant::tilesPerChunk(layout);
   chunks = keyTiles / tilesPerChunk;
 }
 
@@ -235,6 +231,100 @@ View WarpTile::codeBytes(Value pool, Value head) {
   return t.view(pool, head, flat);
 }
 
+bool WarpTile::hasPlanes() const { return codePlanes(layout).size() > 1; }
+
+/// A plane's part of one lane, `bytes` of it, as words: fewer are the lowest
+/// bytes of one.
+SmallVector<Value> WarpTile::loadWords(const View &codes, Value at,
+                                       int64_t bytes) {
+  auto type = VectorType::get({bytes}, b.getI8Type());
+  Value loaded =
+      vector::LoadOp::create(b, type, codes.memref, ValueRange{t.index(0), at},
+                             false, llvm::MaybeAlign(bytes));
+  const int64_t width = std::min<int64_t>(bytes, kWordBytes);
+  auto words = VectorType::get({bytes / width}, b.getIntegerType(width * 8));
+  Value wide = vector::BitCastOp::create(b, words, loaded);
+  SmallVector<Value> result;
+  for (int64_t i = 0; i < bytes / width; ++i) {
+    Value word = vector::ExtractOp::create(b, wide, i);
+    result.push_back(width == kWordBytes
+                         ? word
+                         : arith::ExtUIOp::create(b, b.getI32Type(), word));
+  }
+  return result;
+}
+
+/// Tiles of both planes, as words: the low plane's come first.
+Value WarpTile::loadPlanes(const View &codes, Value firstTile, int64_t tiles) {
+  SmallVector<Value> words;
+  for (const CodePlane &plane : codePlanes(layout)) {
+    Value at =
+        t.add(t.mul(firstTile, t.index(plane.bits)), t.index(plane.offset));
+    words.append(loadWords(codes, at, tiles * plane.bits));
+  }
+  return vector::FromElementsOp::create(
+      b, VectorType::get({int64_t(words.size())}, b.getI32Type()), words);
+}
+
+/// The n-th of `tiles` tiles that loadPlanes() has brought.
+Value WarpTile::unpackPlanes(Value words, int64_t tiles, int n, bool biased) {
+  const int64_t bits = elementBits(layout.codes.type);
+  int64_t first = 0;
+  SmallVector<Value> own;
+  for (const CodePlane &plane : codePlanes(layout)) {
+    own.push_back(vector::ExtractOp::create(
+        b, words, first + n * plane.bits / kWordBytes));
+    first += llvm::divideCeil(tiles * plane.bits, kWordBytes);
+  }
+  return UnpackPlanesOp::create(
+      b, VectorType::get({kCodesPerTile}, b.getF16Type()), own[0], own[1], n,
+      bits, biased);
+}
+
+void WarpTile::storePlanes(const View &codes, Value firstTile,
+                           ArrayRef<Value> tiles, Value scale) {
+  const int64_t bits = elementBits(layout.codes.type);
+  SmallVector<Value> packed[2];
+  for (Value tile : tiles) {
+    auto planes = PackPlanesOp::create(b, b.getI32Type(), b.getI32Type(), tile,
+                                       scale, bits);
+    packed[0].push_back(planes.getLow());
+    packed[1].push_back(planes.getHigh());
+  }
+  for (auto [fields, plane] : llvm::zip(packed, codePlanes(layout))) {
+    SmallVector<Value> words;
+    for (auto [n, field] : llvm::enumerate(fields)) {
+      const int64_t inWord = n * plane.bits % kWordBytes;
+      if (inWord == 0) {
+        words.push_back(field);
+        continue;
+      }
+      Value moved = arith::ShLIOp::create(
+          b, field, arith::ConstantIntOp::create(b, inWord * 8, 32));
+      words.back() = arith::OrIOp::create(b, words.back(), moved);
+    }
+    const int64_t bytes = int64_t(tiles.size()) * plane.bits;
+    Type word = b.getIntegerType(std::min<int64_t>(bytes, kWordBytes) * 8);
+    if (bytes < kWordBytes)
+      words[0] = arith::TruncIOp::create(b, word, words[0]);
+    Value all = vector::FromElementsOp::create(
+        b, VectorType::get({int64_t(words.size())}, word), words);
+    all = vector::BitCastOp::create(b, VectorType::get({bytes}, b.getI8Type()),
+                                    all);
+    Value at =
+        t.add(t.mul(firstTile, t.index(plane.bits)), t.index(plane.offset));
+    vector::StoreOp::create(b, all, codes.memref, ValueRange{t.index(0), at},
+                            false, llvm::MaybeAlign(bytes));
+  }
+}
+
+/// The number of a lane's first tile of a chunk among the tiles of all lanes.
+Value WarpTile::firstTileOf(Value valueTile, Value chunk) {
+  Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
+  return t.mul(t.add(t.mul(row, t.index(32)), t.keyLane),
+               t.index(tilesPerChunk));
+}
+
 Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
   Value inChunk = t.index(0), chunk = keyTile;
   if (tilesPerChunk > 1) {
@@ -244,6 +334,9 @@ Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
   }
   Value row = t.add(t.mul(valueTile, t.index(chunks)), chunk);
   Value lane = t.add(t.mul(row, t.index(32)), t.keyLane);
+  if (hasPlanes())
+    return loadPlanes(codes,
+                      t.add(t.mul(lane, t.index(tilesPerChunk)), inChunk), 1);
   Value at = t.mul(t.add(t.mul(lane, t.index(tilesPerChunk)), inChunk),
                    t.index(tileWidth()));
   return vector::LoadOp::create(
@@ -269,6 +362,8 @@ Value WarpTile::chunkPlace(Value valueTile, Value chunk) {
 }
 
 Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
+  if (hasPlanes())
+    return loadPlanes(codes, firstTileOf(valueTile, chunk), tilesPerChunk);
   return vector::LoadOp::create(
       b,
       VectorType::get(
@@ -280,6 +375,8 @@ Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
 
 void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
                           ArrayRef<Value> tiles, Value scale) {
+  if (hasPlanes())
+    return storePlanes(codes, firstTileOf(valueTile, chunk), tiles, scale);
   SmallVector<Value> parts;
   for (Value tile : tiles) {
     if (elementBits(layout.codes.type) == 16)
@@ -322,12 +419,16 @@ Value WarpTile::biasMma(Value right, Value sum) {
 }
 
 Value WarpTile::tileOf(Value chunk, int n, bool biased) {
+  if (hasPlanes())
+    return unpackPlanes(chunk, tilesPerChunk, n, biased);
   const int64_t width = tileWidth();
   return unpack(tilesPerChunk == 1 ? chunk : slice(chunk, n * width, width),
                 biased);
 }
 
 Value WarpTile::unpack(Value tile, bool biased) {
+  if (hasPlanes())
+    return unpackPlanes(tile, 1, 0, biased);
   if (elementBits(layout.codes.type) == 16)
     return tile;
   return UnpackCodesOp::create(

@@ -120,6 +120,9 @@ public:
   int tilesPerChunk, chunks;
   /// The i-th value tile of the warp.
   mlir::Value ownValueTile(int i);
+  /// Codes of 6 or 3 bits: chunks and tiles are words, and those of one chunk
+  /// lie in two places.
+  bool hasPlanes() const;
   /// Elements of a lane's part of a tile and of a chunk, and the chunk's first.
   int64_t tileWidth() const;
   int64_t chunkWidth() const;
@@ -166,6 +169,15 @@ public:
   mlir::Value equal(mlir::Value x, int64_t y);
 
 private:
+  mlir::Value firstTileOf(mlir::Value valueTile, mlir::Value chunk);
+  llvm::SmallVector<mlir::Value> loadWords(const View &codes, mlir::Value at,
+                                           int64_t bytes);
+  mlir::Value loadPlanes(const View &codes, mlir::Value firstTile,
+                         int64_t tiles);
+  mlir::Value unpackPlanes(mlir::Value words, int64_t tiles, int n,
+                           bool biased);
+  void storePlanes(const View &codes, mlir::Value firstTile,
+                   llvm::ArrayRef<mlir::Value> tiles, mlir::Value scale);
   mlir::Value loadOperand(const View &panel, mlir::Value row,
                           mlir::Value column, int64_t width, bool right,
                           bool transposed, int rows);

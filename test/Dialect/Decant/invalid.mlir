@@ -320,6 +320,31 @@ decant.kernel @reduce_element(%x: f64) attributes {lanes = array<i64: 8, 4>} {
 
 // -----
 
+// Planes.
+decant.kernel @one_plane(%low: i32, %high: i32) attributes {lanes = array<i64: 32, 1>} {
+  // expected-error @+1 {{has codes of 4 bits; 6 or 3 have two planes}}
+  %y = decant.unpack_planes %low, %high part 0 bits 4 : vector<8xf16>
+  decant.return
+}
+
+// -----
+
+decant.kernel @tile_before(%low: i32, %high: i32) attributes {lanes = array<i64: 32, 1>} {
+  // expected-error @+1 {{takes tile -1; tiles count from 0}}
+  %y = decant.unpack_planes %low, %high part -1 bits 6 : vector<8xf16>
+  decant.return
+}
+
+// -----
+
+decant.kernel @scaled_floats(%x: vector<8xf32>, %scale: vector<8xf16>) attributes {lanes = array<i64: 32, 1>} {
+  // expected-error @+1 {{scales 'vector<8xf32>' by 'vector<8xf16>'; both must be f16}}
+  %low, %high = decant.pack_planes %x scale %scale : vector<8xf16> bits 3 : vector<8xf32>
+  decant.return
+}
+
+// -----
+
 // A return belongs to a kernel, a yield to a rule.
 decant.kernel @yield_in_kernel(%S: !decant.state<4x8>, %v: tensor<8xf32, #decant.axis<value>>) {
   // expected-error @+1 {{expects parent op to be one of 'decant.rule, decant.decode'}}

@@ -232,6 +232,59 @@ TEST_P(OnProcessor, CodesAreUnpackedAndPacked) {
   }
 }
 
+// 64 codes of a lane per format: both words hold other bits than those of the
+// tile that is asked for, which must not show.
+TEST_P(OnProcessor, CodesOfTwoPlanesAreUnpackedAndPacked) {
+  const int lanes = 256;
+  for (int bits : {6, 3})
+    for (int part = 0; part < 12 / bits; ++part) {
+      const int upper = bits / 3, lower = bits - upper, half = 1 << (bits - 1);
+      std::vector<uint32_t> words(lanes * 2), packed(lanes * 2);
+      std::vector<uint32_t> wantPacked(lanes * 2, 0);
+      std::vector<uint16_t> halves(lanes * 8), want(lanes * 8);
+      std::vector<float> codes(lanes * 8);
+      for (int i = 0; i < 2 * lanes; ++i)
+        words[i] = 0x9E3779B9u * (i + 1) ^ uint32_t(i) << 13;
+      for (int lane = 0; lane < lanes; ++lane)
+        for (int e = 0; e < 8; ++e) {
+          const int field = e / 2 + 4 * (e % 2);
+          auto bitsOf = [&](int plane, int width) {
+            const int first = 8 * width * part % 32 + field * width;
+            return (words[2 * lane + plane] >> first) & ((1u << width) - 1);
+          };
+          const int code =
+              int(bitsOf(0, lower) | bitsOf(1, upper) << lower) - half;
+          want[lane * 8 + e] = toHalf(code, ElementType::F16);
+          const int legal = std::max(code, 1 - half);
+          codes[lane * 8 + e] = float(legal);
+          const uint32_t stored = legal + half;
+          wantPacked[2 * lane] |= (stored & ((1u << lower) - 1))
+                                  << (field * lower);
+          wantPacked[2 * lane + 1] |= stored >> lower << (field * upper);
+        }
+      runLanes(32, 8,
+               "%in: memref<256x2xi32>, %halves: memref<256x8xf16>, "
+               "%codes: memref<256x8xf32>, %again: memref<256x2xi32>",
+               fmt::format(
+                   R"(%l = memref.load %in[%t, %zero] : memref<256x2xi32>
+                 %h = memref.load %in[%t, %one] : memref<256x2xi32>
+                 %x = decant.unpack_planes %l, %h part {1} bits {0}
+                     : vector<8xf16>
+                 vector.store %x, %halves[%t, %zero]
+                     : memref<256x8xf16>, vector<8xf16>
+                 %c = vector.load %codes[%t, %zero]
+                     : memref<256x8xf32>, vector<8xf32>
+                 %p:2 = decant.pack_planes %c bits {0} : vector<8xf32>
+                 memref.store %p#0, %again[%t, %zero] : memref<256x2xi32>
+                 memref.store %p#1, %again[%t, %one] : memref<256x2xi32>)",
+                   bits, part),
+               {words.data(), halves.data(), codes.data(), packed.data()},
+               GetParam());
+      EXPECT_EQ(halves, want) << bits << " bits, part " << part;
+      EXPECT_EQ(packed, wantPacked) << bits << " bits";
+    }
+}
+
 // Every lane reads, behind the barrier, what the lane opposite has copied; the
 // scratch holds the same bytes under another type.
 TEST_P(OnProcessor, CopiesAreDoneAfterABarrier) {
