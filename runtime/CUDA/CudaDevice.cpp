@@ -107,7 +107,10 @@ CudaDevice::load(KernelImage image, const LoadOptions &options) {
 }
 
 Expected<KernelImage> CudaDevice::link(const KernelImage &image) const {
-  return linkPtx(*context, facts, image);
+  DECANT_ASSIGN(KernelImage linked, linkPtx(*context, facts, image));
+  LoadOptions whole;
+  whole.spills = SpillPolicy::Refuse;
+  return CudaImage::load(context, facts, linked, whole) ? linked : image;
 }
 
 Expected<void *> CudaDevice::allocate(int64_t bytes) {

@@ -104,6 +104,9 @@ public:
 
   /// `image`'s PTX as machine code for this device, which loads faster and can
   /// be kept; by the driver's linker, in the time that loading the PTX takes.
+  /// The linker compiles functions without their callers, and may keep
+  /// registers in memory at calls, as loading the PTX does not: `image` itself,
+  /// then.
   virtual Expected<KernelImage> link(const KernelImage &image) const;
 
   virtual Expected<void *> allocate(int64_t bytes) = 0;

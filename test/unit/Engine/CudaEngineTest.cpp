@@ -130,6 +130,20 @@ TEST_F(CudaEngine, ALinkerThatFailsCostsAWarning) {
   EXPECT_TRUE(start().warm());
 }
 
+// The linker compiles functions without their callers; then PTX is what is
+// kept.
+TEST_F(CudaEngine, LinkedCodeThatSpillsIsNotUsed) {
+  fake->linkedLocal = 160;
+  PrepareReport cold = start();
+  EXPECT_TRUE(cold.images[0].compiled && cold.images[0].linked);
+  EXPECT_TRUE(cold.warnings.empty());
+  EXPECT_EQ(fake->jits, 4) << "linked, then loaded as PTX";
+  PrepareReport warm = start();
+  EXPECT_TRUE(warm.warm()) << "it is not linked again";
+  EXPECT_EQ(counters.links, 0);
+  EXPECT_EQ(fake->jits, 6) << "PTX is compiled by the driver";
+}
+
 TEST_F(CudaEngine, PtxThatTheDriverRefusesIsRefused) {
   badPtx = true;
   Engine one = engine();

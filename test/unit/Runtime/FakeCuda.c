@@ -177,12 +177,15 @@ CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count,
     ++state.jits;
   else if (major != state.computeMajor || minor != state.computeMinor)
     return kNoBinary;
+  const int linked = cubinTarget(image, &major, &minor);
   Module *loaded = calloc(1, sizeof(Module));
   for (const char *line = image; *line;) {
     Function *f = &loaded->functions[loaded->count];
     if (sscanf(line, "fn %63s args=%d regs=%d local=%d shared=%d threads=%d",
                f->name, &f->args, &f->regs, &f->local, &f->shared,
                &f->threads) == 6) {
+      if (linked)
+        f->local += state.linkedLocal;
       ++loaded->count;
     } else if (strncmp(line, "bad", 3) == 0) {
       if (log)

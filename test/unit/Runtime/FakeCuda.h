@@ -43,6 +43,7 @@ typedef struct FakeCuda {
   int allocResult;  /* of cuMemAlloc */
   int launchResult; /* of cuLaunchKernel */
   int linkResult;   /* of cuLinkComplete */
+  int linkedLocal;  /* local bytes of every function that was linked */
 
   int jits;                                  /* PTX that was loaded or linked */
   int links;                                 /* alive */
