@@ -163,7 +163,7 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
     registers = std::max(registers, kBase + 4 * kMore);
   // Two planes, and a fold's sums over all tiles of a chunk.
   const bool planes = codePlanes(layout).size() > 1;
-  if (planes && !staged)
+  if (planes)
     registers = std::max(registers, kLeast) +
                 (elementBits(layout.codes.type) < 4 ? 2 : 1) * kMore;
   // Measured for 128 x 128. Whatever is uneven takes more, and registers go to

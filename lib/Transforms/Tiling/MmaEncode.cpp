@@ -46,6 +46,8 @@ Value combine(LaneTile &t, ReduceKind kind, Value x, Value y) {
 /// 2t + 1 of a column of eight keys takes the half on the diagonal.
 void MmaFold::spreadRowScale() {
   diagonal = h.arena.take(warp.halfType(), layout.paddedKey, 4);
+  if (rank == 0) // a fit has barriers
+    t.barrier();
   const PowerOfTwo keys = power(VectorAxis::Key);
   Value toRange = t.mul(keys.inverse, t.f32(kDiagonalRange));
   const VectorType four =
