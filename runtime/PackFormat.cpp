@@ -127,10 +127,11 @@ const char *decant::toString(PackKernels kernels) {
 }
 
 uint64_t decant::hashSpecText(const std::string &text) {
-  // As an image's header holds it: a text that is not UTF-8 is another one once
-  // it has been read back.
-  return pack::hashOf(
-      json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+  // Of the text that an image's header holds: one that is not UTF-8 is another
+  // once it has been read back.
+  const std::string quoted =
+      json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+  return pack::hashOf(json::parse(quoted).get<std::string>());
 }
 
 uint64_t pack::hashOf(const std::string &bytes) {
