@@ -32,9 +32,9 @@ double unitOf(ElementType type) {
   }
 }
 
-/// What rounding to f16 costs in norm: errors are spread evenly over half a
-/// step, so their root mean square is below half of that.
-const double kF16Norm = std::ldexp(1.0, -12);
+/// What rounding costs in norm: errors are spread evenly over half a step, so
+/// their root mean square is below half of that.
+double normOf(ElementType type) { return unitOf(type) / 2; }
 
 } // namespace
 
@@ -59,7 +59,7 @@ VerifyBounds decant::verifyBounds(const DecodeSpec &spec,
     if (layout.codes.type == ElementType::BF16)
       bounds.output += std::ldexp(1.0, -17);
     if (keyDecays)
-      bounds.output += 4 * kF16Norm;
+      bounds.output += 4 * normOf(ElementType::F16);
   }
 
   // A rule may write what it reads, so a read's error goes into the state.
@@ -90,8 +90,13 @@ VerifyBounds decant::verifyBounds(const DecodeSpec &spec,
     bounds.foldFactor = 1.01;
   else
     bounds.foldFactor = windowed ? 1.02 : 1.1;
-  // Tensor cores multiply decays into terms in f16, and round once more.
-  bounds.foldRounding = bounds.state + (program.tensorCores ? kF16Norm : 0);
+  bounds.foldRounding = bounds.state;
+  // Tensor cores multiply decays into terms, which they hold in f16 or, beside
+  // records or codes of bf16, in that, and round once more.
+  const bool bf16 = layout.codes.type == ElementType::BF16 ||
+                    layout.recordKeys.type == ElementType::BF16;
+  if (program.tensorCores)
+    bounds.foldRounding += normOf(bf16 ? ElementType::BF16 : ElementType::F16);
   return bounds;
 }
 

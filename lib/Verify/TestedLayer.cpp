@@ -193,27 +193,31 @@ bool TestedLayer::paddingIsZero(int64_t row) const {
                      [](uint8_t byte) { return byte == 0; });
 }
 
-Expected<std::vector<uint8_t>> TestedLayer::slot(int64_t row) const {
-  std::vector<uint8_t> bytes(program->info().slotBytes);
+Expected<std::vector<uint8_t>> TestedLayer::read(int64_t slot, int64_t first,
+                                                 int64_t count) const {
+  std::vector<uint8_t> bytes(count);
   DECANT_TRY(device->copyToHost(bytes.data(),
                                 static_cast<const uint8_t *>(memory.data()) +
-                                    slots[row] * stride,
-                                int64_t(bytes.size()), nullptr));
+                                    slot * stride + first,
+                                count, nullptr));
   DECANT_TRY(device->synchronize(nullptr));
   return bytes;
 }
 
+Expected<std::vector<uint8_t>> TestedLayer::slot(int64_t row) const {
+  return read(slots[row], 0, program->info().slotBytes);
+}
+
 Status TestedLayer::checkPoison() const {
-  std::vector<uint8_t> bytes(memory.bytes());
-  DECANT_TRY(
-      device->copyToHost(bytes.data(), memory.data(), memory.bytes(), nullptr));
-  DECANT_TRY(device->synchronize(nullptr));
   for (int64_t slot = 0; slot < slotCount; ++slot) {
     const bool used = slot > 0 && slot + 1 < slotCount;
-    for (int64_t i = used ? program->info().slotBytes : 0; i < stride; ++i)
-      if (bytes[slot * stride + i] != kPoison)
+    const int64_t first = used ? program->info().slotBytes : 0;
+    DECANT_ASSIGN(const std::vector<uint8_t> bytes,
+                  read(slot, first, stride - first));
+    for (size_t i = 0; i < bytes.size(); ++i)
+      if (bytes[i] != kPoison)
         return Status::failed(fmt::format("byte {} of slot {} ({}) was written",
-                                          i, slot,
+                                          first + int64_t(i), slot,
                                           used ? "in use" : "not in use"));
   }
   // Outputs behind the last token's.

@@ -59,6 +59,8 @@ private:
         tokens(&tokens) {}
 
   Status upload(DeviceBuffer &buffer, const void *bytes, int64_t count);
+  Expected<std::vector<uint8_t>> read(int64_t slot, int64_t first,
+                                      int64_t count) const;
   Status uploadInputs(const std::vector<RowTokens> &rows);
   SlotPool pool() const;
   SlotRows slotRows() const;

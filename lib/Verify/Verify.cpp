@@ -13,6 +13,7 @@
 #include "decant/Runtime/Cuda.h"
 
 #include <fmt/format.h>
+#include <set>
 
 using namespace decant;
 
@@ -34,6 +35,19 @@ decant::verifyGrid(const DecodeSpec &spec,
       cases.push_back({batch, Fills::Mixed});
   }
   return cases;
+}
+
+std::vector<int64_t> decant::verifyBatches(const Program &program) {
+  // What more rows have, fewer have too, but for who runs them.
+  constexpr int64_t kMost = 512;
+  std::set<int64_t> batches = {1, 7};
+  int64_t first = 1;
+  for (const BatchRule &rule : program.rules()) {
+    if (first <= kMost)
+      batches.insert(first);
+    first = rule.maxRows == kAnyRows ? kAnyRows : rule.maxRows + 1;
+  }
+  return {batches.begin(), batches.end()};
 }
 
 struct Verifier::Impl {
@@ -98,7 +112,7 @@ Status decant::checkAgainstOracle(const DecodeSpec &spec,
                                   const VerifyOptions &options) {
   DECANT_ASSIGN(Verifier verifier,
                 Verifier::create(spec, std::move(device), options));
-  for (const VerifyCase &situation : verifyGrid(spec, {1, 7})) {
+  for (const VerifyCase &situation : verifyGrid(spec, verifyBatches(program))) {
     DECANT_ASSIGN(const VerifyResult result,
                   verifier.check(program, situation));
     if (!result.ok())

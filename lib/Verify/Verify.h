@@ -45,6 +45,10 @@ struct VerifyCase {
 std::vector<VerifyCase> verifyGrid(const DecodeSpec &spec,
                                    const std::vector<int64_t> &batches);
 
+/// One row, some, and for every rule of a program with variants the fewest rows
+/// that it applies to, as far as those are few.
+std::vector<int64_t> verifyBatches(const Program &program);
+
 struct VerifyResult {
   VerifyCase situation;
   int64_t steps = 0;
@@ -105,7 +109,7 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Ok if a program of `spec` on `device` is right with one row and with some;
+/// Ok if a program of `spec` on `device` is right with all of verifyBatches();
 /// JobFailed with the first case that is not.
 Status checkAgainstOracle(const DecodeSpec &spec,
                           std::shared_ptr<Device> device,

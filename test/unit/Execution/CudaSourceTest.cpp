@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "decant/Compiler/CudaSource.h"
+#include "EveryOp.h"
 #include "HostKernels.h"
 #include "Oracle.h"
 #include "PlainRules.h"
@@ -115,6 +116,7 @@ std::vector<SourceCase> makeCases() {
   cases.push_back(
       {"two_states", makeSpecWithRule(kTwoStates, {"heads.key_dim=16",
                                                    "heads.value_dim=16"})});
+  cases.push_back({"every_op", makeSpecWithRule(everyOpRule())});
   return cases;
 }
 const std::vector<SourceCase> &cases() {

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verify/Verify.h"
+#include "../Runtime/FakeCudaTest.h"
 #include "HostKernels.h"
 #include "MmaLayer.h"
 #include "Specs.h"
@@ -118,6 +119,16 @@ TEST(Verify, TakesTheLanesOfTensorCores) {
 TEST(Verify, IsOkInOneCall) {
   const DecodeSpec spec = makeSpec(kInt8);
   EXPECT_TRUE(checkAgainstOracle(spec, cpu(), *programOf(spec)).ok());
+}
+
+TEST(Verify, LooksAtEveryVariant) {
+  const DecodeSpec spec = makeSpec(kInt8);
+  ProgramImages images;
+  images.decode = {imageOf(spec), imageOf(spec)};
+  images.rules = {{8, 0}, {40, 1}, {2000, 0}, {kAnyRows, 1}};
+  const auto program = valueOf(Program::create(cpu(), std::move(images)));
+  EXPECT_EQ(verifyBatches(*program), (std::vector<int64_t>{1, 7, 9, 41}));
+  EXPECT_EQ(verifyBatches(*programOf(spec)), (std::vector<int64_t>{1, 7}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,6 +248,67 @@ TEST(VerifyTwice, SaysThatTheOraclesDisagree) {
   EXPECT_NE(result.failure.find("the two oracles' disagreement is "),
             std::string::npos)
       << result.failure;
+}
+
+//===----------------------------------------------------------------------===//
+// What a CUDA device is asked for
+//===----------------------------------------------------------------------===//
+
+class VerifyOnCuda : public FakeCudaTest {};
+
+// The fake driver runs nothing: states come back as they went.
+TEST_F(VerifyOnCuda, LaunchesTheRule) {
+  const DecodeSpec spec = makeSpec({"rule=precond_gated_delta"});
+  const SyntheticTokens tokens(
+      spec,
+      {{"q", RuleInput::KeyVector, RuleInput::Row},
+       {"k", RuleInput::KeyVector, RuleInput::Row},
+       {"v", RuleInput::ValueVector, RuleInput::Row},
+       {"decay", RuleInput::Scalar, RuleInput::Row},
+       {"beta", RuleInput::Scalar, RuleInput::Row},
+       {"g_atk", RuleInput::Scalar, RuleInput::Gate},
+       {"beta_atk", RuleInput::Scalar, RuleInput::Gate}},
+      true);
+  const auto nvrtc = valueOf(Nvrtc::load(FAKE_NVRTC_PATH));
+  CudaOracle oracle = valueOf(CudaOracle::create(spec, openDevice(), *nvrtc));
+  DenseStates states;
+  for (int i = 0; i < 3 * 2 * 32 * 24; ++i)
+    states.states.push_back(i);
+  for (int i = 0; i < 3 * 2 * 32; ++i)
+    states.carried.push_back(-i);
+  const DenseStates before = states;
+  const std::vector<double> outputs = valueOf(oracle.step(
+      tokens, {tokens.token(0, 0), tokens.token(1, 0), tokens.token(2, 0)},
+      states));
+  EXPECT_EQ(outputs.size(), 3u * 2 * 24);
+  EXPECT_EQ(states.states, before.states);
+  EXPECT_EQ(states.carried, before.carried);
+  ASSERT_EQ(fake->launchCount, 1);
+  EXPECT_STREQ(launch(0).function, "decant_rule");
+  EXPECT_EQ(launch(0).grid[0], 3u * 2);
+  EXPECT_EQ(launch(0).block[0], 128u);
+  // state, carried, slots, seven inputs, out and work.
+  EXPECT_EQ(launch(0).argCount, 12);
+  EXPECT_EQ(fake->jits, 0) << "a cubin for the device";
+}
+
+TEST_F(VerifyOnCuda, NeedsNvrtcUnlessItMayDoWithout) {
+  const DecodeSpec spec = makeSpec();
+  VerifyOptions options;
+  options.nvrtc = "/nowhere/libnvrtc.so";
+  const Status status = Verifier::create(spec, openDevice(), options).status();
+  EXPECT_EQ(status.code(), StatusCode::Unavailable);
+  EXPECT_NE(status.message().find("/nowhere/libnvrtc.so"), std::string::npos);
+  for (OraclePolicy policy : {OraclePolicy::IfPresent, OraclePolicy::None}) {
+    options.oracle = policy;
+    EXPECT_EQ(
+        valueOf(Verifier::create(spec, openDevice(), options)).oracleName(),
+        "");
+  }
+  options.nvrtc = FAKE_NVRTC_PATH;
+  options.oracle = OraclePolicy::Require;
+  EXPECT_EQ(valueOf(Verifier::create(spec, openDevice(), options)).oracleName(),
+            FAKE_NVRTC_PATH " of CUDA 13.0");
 }
 
 //===----------------------------------------------------------------------===//

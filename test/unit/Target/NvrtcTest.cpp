@@ -70,6 +70,29 @@ TEST_P(NvrtcPresets, Compile) {
   }
 }
 
+// All functions that element-wise ops call are there for both types, without a
+// header.
+TEST(NvrtcLibrary, KnowsEveryFunction) {
+  const auto compiler = nvrtc();
+  ASSERT_TRUE(compiler);
+  std::string text = "typedef DECANT_REAL real;\n"
+                     "extern \"C\" __global__ void f(real *x) {\n"
+                     "  real y = x[0], z = x[1];\n";
+  for (const char *call :
+       {"fmod(y, z)", "fmax(y, z)",     "fmin(y, z)", "fabs(y)", "atan(y)",
+        "ceil(y)",    "copysign(y, z)", "cos(y)",     "erf(y)",  "exp(y)",
+        "exp2(y)",    "expm1(y)",       "floor(y)",   "log(y)",  "log1p(y)",
+        "log2(y)",    "pow(y, z)",      "sin(y)",     "sqrt(y)", "tan(y)",
+        "tanh(y)",    "rint(y)",        "ldexp(y, 3)"})
+    text += std::string("  { const real r = ") + call + "; x[2] += r; }\n";
+  text += "  int e; x[3] = frexp(y, &e) + __int_as_float(e);\n}\n";
+  for (const char *real : {"float", "double"}) {
+    const auto code = compiler->compile(text, "functions.cu", 9, 0,
+                                        {std::string("DECANT_REAL=") + real});
+    EXPECT_TRUE(code.ok()) << code.status().message();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NvrtcPresets, testing::ValuesIn(layers()),
                          [](const auto &info) {
                            std::string name = info.param.name;
