@@ -204,6 +204,8 @@ Status checkWords(const CompileArguments &arguments) {
     return refuse("--tokens-per-step", "without");
   if (!pack.candidates.empty())
     return refuse("--candidate", "without");
+  if (!pack.records.empty())
+    return refuse("--record", "without");
   if (!pack.cubins.empty())
     return refuse("--cubin", "without");
   if (pack.specs.size() > 1)
@@ -299,6 +301,11 @@ Command decant::tool::addCompile(CLI::App &root) {
            "With --pack: a further schedule, which a tuner may pick; may be "
            "repeated",
            "TEXT");
+  addTexts(
+      "--record", arguments->pack.records,
+      "With --pack: a tuner's file, whose records say which schedule which "
+      "batches get, for each SPEC and target that it has; may be repeated",
+      "FILE");
   app->add_option("--cubin", arguments->pack.cubins,
                   "With --pack: machine code beside the PTX of these targets, "
                   "or of \"all\", by an installed ptxas")

@@ -104,8 +104,10 @@ Expected<std::vector<Job>> compileAll(const std::vector<PlannedLayer> &layers,
     jobs.push_back(jobOf(layer, nullptr));
   }
   std::vector<Job *> leading, others;
-  for (size_t first : firstOf)
+  for (size_t first : firstOf) {
+    jobs[first].options.order = jobs[first].layer->order;
     leading.push_back(&jobs[first]);
+  }
   DECANT_TRY(runJobs(leading, ptxas, "first schedules"));
 
   for (size_t i = 0, layer = 0; i < jobs.size(); ++i) {
@@ -167,6 +169,9 @@ Expected<Report> decant::tool::compilePack(const PackArguments &arguments) {
   report.text += fmt::format("\n{} bytes are stored once that several variants "
                              "have; compiled in {:.1f} s\n",
                              pack.sharedBytes(), spent.count() / 1000);
+  for (const PlannedLayer &layer : layers)
+    if (!layer.note.empty())
+      report.warnings.push_back(layer.note);
   for (const PlannedLayer &layer : layers)
     if (layer.target.kind == TargetKind::Cpu) {
       report.warnings.push_back(

@@ -10,6 +10,7 @@
 
 #include "Targets.h"
 #include "decant/Runtime/BatchRules.h"
+#include "decant/Tune/TuningRecord.h"
 
 #include <algorithm>
 #include <charconv>
@@ -154,6 +155,58 @@ Expected<std::vector<PlannedCut>> cutsOf(const PackArguments &arguments) {
   return cuts;
 }
 
+Expected<std::vector<TuningRecord>> recordsOf(const PackArguments &arguments) {
+  if (!arguments.records.empty() && !arguments.schedules.empty())
+    return Status::invalid("--schedule: found it beside --record, which has "
+                           "the schedules; allowed is one of them");
+  std::vector<TuningRecord> records;
+  for (const std::string &path : arguments.records) {
+    DECANT_ASSIGN(const TuningFile file, readTuningFile(path));
+    records.insert(records.end(), file.records.begin(), file.records.end());
+  }
+  return records;
+}
+
+/// What a tuner found for this layer becomes its cuts; without a record it
+/// keeps those it has.
+Status applyRecord(const std::vector<TuningRecord> &records,
+                   PlannedLayer &layer) {
+  const TuningRecord *found = nullptr;
+  for (const TuningRecord &record : records) {
+    if (record.key.specHash != specHash(layer.spec) ||
+        record.key.device.target != layer.target.name)
+      continue;
+    if (found)
+      return Status::invalid(fmt::format(
+          "--record: found two for {} on {}, of {} and of {}; allowed is one "
+          "for each spec and target of a pack",
+          layer.spec.name, layer.target.name, found->key.device.name,
+          record.key.device.name));
+    found = &record;
+  }
+  if (!found) {
+    layer.note =
+        fmt::format("there is no record of {} on {}: it has {}",
+                    layer.spec.name, layer.target.name, layer.cuts[0].option);
+    return {};
+  }
+  layer.order = found->order;
+  std::vector<PlannedCut> cuts;
+  // From the end: the cut for any number of rows comes first.
+  for (size_t i = found->ranges.size(); i-- > 0;) {
+    PlannedCut cut;
+    DECANT_ASSIGN(cut.schedule, parseSchedule(found->ranges[i].schedule));
+    cut.maxRows = {found->ranges[i].to.value_or(kAnyRows)};
+    cut.option = "--record";
+    addCut(std::move(cut), cuts);
+  }
+  for (PlannedCut &cut : layer.cuts)
+    if (cut.maxRows.empty())
+      addCut(std::move(cut), cuts);
+  layer.cuts = std::move(cuts);
+  return {};
+}
+
 Status checkCubins(const std::vector<std::string> &cubins,
                    const std::vector<TargetInfo> &targets,
                    const std::string &list) {
@@ -177,6 +230,7 @@ decant::tool::planPack(const PackArguments &arguments) {
   DECANT_ASSIGN(const auto targets, targetsOf(arguments.targets));
   DECANT_ASSIGN(const auto cuts, cutsOf(arguments));
   DECANT_ASSIGN(const auto specs, specsOf(arguments));
+  DECANT_ASSIGN(const auto records, recordsOf(arguments));
   const std::vector<std::string> cubins = splitAtCommas(arguments.cubins);
   DECANT_TRY(checkCubins(cubins, targets, arguments.cubins));
   std::vector<PlannedLayer> layers;
@@ -186,8 +240,14 @@ decant::tool::planPack(const PackArguments &arguments) {
           cubins.begin(), cubins.end(), [&](const std::string &name) {
             return name == "all" || name == target.name;
           });
-      layers.push_back(
-          {spec, target, cuts, named && target.kind == TargetKind::Nvidia});
+      PlannedLayer layer;
+      layer.spec = spec;
+      layer.target = target;
+      layer.cuts = cuts;
+      layer.cubin = named && target.kind == TargetKind::Nvidia;
+      if (!arguments.records.empty())
+        DECANT_TRY(applyRecord(records, layer));
+      layers.push_back(std::move(layer));
     }
   return layers;
 }

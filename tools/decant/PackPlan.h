@@ -31,7 +31,9 @@ struct PlannedLayer {
   DecodeSpec spec;
   TargetInfo target;
   std::vector<PlannedCut> cuts;
+  std::optional<CodeOrder> order; // absent: what the first cut reads best
   bool cubin = false;
+  std::string note; // what a user should know of the plan, or empty
 };
 
 Expected<std::vector<PlannedLayer>> planPack(const PackArguments &arguments);

@@ -63,6 +63,7 @@ Json variantToJson(const PackIndex &index, int number) {
   const PackSpec &spec = index.specs[size_t(variant.spec)];
   Json json = {{"variant", number},
                {"spec", spec.name},
+               {"spec_hash", fmt::format("{:016x}", spec.textHash)},
                {"tokens_per_step", spec.tokensPerStep},
                {"kernels", toString(variant.kernels)},
                {"target", variant.target},
