@@ -98,6 +98,49 @@ Expected<std::vector<SpecSource>> layersOf(const VerifyArguments &arguments) {
   return layers;
 }
 
+Expected<int64_t> jobsOf(const VerifyArguments &arguments) {
+  if (arguments.jobs < 0 || arguments.jobs > kMostJobs)
+    return Status::invalid(fmt::format(
+        "--jobs: found {}; allowed are 1 to {}, or 0 for one per processor",
+        arguments.jobs, kMostJobs));
+  return arguments.jobs > 0
+             ? arguments.jobs
+             : std::clamp<int64_t>(std::thread::hardware_concurrency(), 1,
+                                   kMostJobs);
+}
+
+/// Every layer with each of the numbers of tokens per step.
+Expected<std::vector<DecodeSpec>>
+specsOf(const VerifyArguments &arguments,
+        const std::vector<SpecSource> &layers) {
+  std::vector<int64_t> tokens = {0}; // what the spec says
+  if (!arguments.tokens.empty()) {
+    DECANT_ASSIGN(tokens, parseNumberList("--tokens", arguments.tokens,
+                                          kMaxTokensPerStep));
+  }
+  std::vector<DecodeSpec> specs;
+  for (const SpecSource &layer : layers)
+    for (int64_t count : tokens) {
+      SpecSource source = layer;
+      if (count > 0)
+        source.overrides.push_back(fmt::format("tokens_per_step={}", count));
+      Expected<DecodeSpec> spec = readSpec(source);
+      // Presets whose windows are too short for so many tokens are no case.
+      if (!spec && count > 1 && !arguments.presets.empty() && readSpec(layer))
+        continue;
+      if (!spec)
+        return spec.status();
+      specs.push_back(spec.take());
+    }
+
+  if (specs.empty())
+    return Status::invalid(fmt::format(
+        "--tokens: found \"{}\", and no preset has a window for that; allowed: "
+        "1 among the numbers, or --set window.length=N",
+        arguments.tokens));
+  return specs;
+}
+
 class VerifyJob {
 public:
   VerifyJob(const VerifyArguments &arguments, Engine &engine,
@@ -260,34 +303,9 @@ Expected<Report> runVerify(const VerifyArguments &arguments) {
   DECANT_ASSIGN(const std::vector<SpecSource> layers, layersOf(arguments));
   DECANT_ASSIGN(const std::vector<int64_t> batches,
                 parseNumberList("--batch", arguments.batches, kMostRows));
-  if (arguments.jobs < 0 || arguments.jobs > kMostJobs)
-    return Status::invalid(fmt::format(
-        "--jobs: found {}; allowed are 1 to {}, or 0 for one per processor",
-        arguments.jobs, kMostJobs));
-  const int64_t jobs =
-      arguments.jobs > 0
-          ? arguments.jobs
-          : std::clamp<int64_t>(std::thread::hardware_concurrency(), 1,
-                                kMostJobs);
-  std::vector<int64_t> tokens = {0}; // what the spec says
-  if (!arguments.tokens.empty()) {
-    DECANT_ASSIGN(tokens, parseNumberList("--tokens", arguments.tokens,
-                                          kMaxTokensPerStep));
-  }
-  std::vector<DecodeSpec> specs;
-  for (const SpecSource &layer : layers)
-    for (int64_t count : tokens) {
-      SpecSource source = layer;
-      if (count > 0)
-        source.overrides.push_back(fmt::format("tokens_per_step={}", count));
-      Expected<DecodeSpec> spec = readSpec(source);
-      // Windows that are too short for so many tokens are no case.
-      if (!spec && count > 1 && !arguments.presets.empty())
-        continue;
-      if (!spec)
-        return spec.status();
-      specs.push_back(spec.take());
-    }
+  DECANT_ASSIGN(const int64_t jobs, jobsOf(arguments));
+  DECANT_ASSIGN(const std::vector<DecodeSpec> specs,
+                specsOf(arguments, layers));
 
   DECANT_ASSIGN(Engine engine,
                 Engine::create(EngineOptions::fromEnvironment()));
