@@ -22,4 +22,6 @@ config.environment["PATH"] = os.pathsep.join(path)
 if shutil.which("ptxas", path=config.environment["PATH"]):
     config.available_features.add("ptxas")
 # Tests must neither use nor fill the user's cache.
+config.environment["DECANT_TUNING_DIR"] = os.path.join(config.test_exec_root, "tuning")
+config.environment["DECANT_SITE_TUNING_DIR"] = os.path.join(config.test_exec_root, "tuning")
 config.environment["DECANT_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")

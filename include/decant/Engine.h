@@ -22,6 +22,7 @@
 #include "decant/Compiler/Compiler.h"
 #include "decant/Runtime/KernelCache.h"
 #include "decant/Runtime/Program.h"
+#include "decant/Tune/RecordStore.h"
 
 #include <functional>
 
@@ -37,6 +38,10 @@ enum class CacheMode {
 /// Room for the kernels of some thousand layers.
 constexpr int64_t kDefaultCacheBytes = int64_t(2) << 30;
 
+/// Whether a batch gets the variant that was the fastest for its size, or every
+/// batch the same one, whose outputs then do not depend on the batch's size.
+enum class VariantChoice { ByBatch, One };
+
 struct EngineOptions {
   CacheMode cacheMode = CacheMode::Memory;
   std::string cacheFolder; // with CacheMode::Disk
@@ -50,6 +55,10 @@ struct EngineOptions {
   /// one per processor, 16 at most. Results do not depend on it.
   int threads = 0;
   std::string cudaLibrary = "libcuda.so.1";
+  /// Where prepare() looks for what a tuner found; by default, nowhere but in
+  /// the records that are built in.
+  RecordFolders records;
+  VariantChoice variants = VariantChoice::ByBatch;
 
   /// The one place where Decant reads the environment:
   ///   DECANT_CACHE_DIR   the cache folder, if set and not empty; else
@@ -57,7 +66,11 @@ struct EngineOptions {
   ///   HOME               + "/.cache/decant", if set and not empty; else
   ///                      kernels are kept in memory only;
   ///   DECANT_CACHE_PATH  cacheLayers, with colons between them;
-  ///   DECANT_CACHE_LIMIT cacheBytes, as "512M".
+  ///   DECANT_CACHE_LIMIT cacheBytes, as "512M";
+  ///   DECANT_TUNING_DIR  the user's tuning records, if set and not empty; else
+  ///   XDG_CONFIG_HOME    + "/decant/tuning", if an absolute path; else
+  ///   HOME               + "/.config/decant/tuning", if set and not empty;
+  ///   DECANT_SITE_TUNING_DIR  the site's, or /etc/decant/tuning.
   static EngineOptions fromEnvironment();
   /// What is wrong with a variable; Engine::create gives it back.
   Status environment;
@@ -78,7 +91,18 @@ struct ImageReport {
   CompileTimes stages; // of compileMs
 };
 
+/// Where a program's schedule came from.
+struct TuningReport {
+  bool found = false;                 // a record was there and served
+  std::string source;                 // whose, and its file
+  std::vector<std::string> schedules; // of the program's variants
+  /// Of a record that served: what differs from here ("driver 580.95 in the
+  /// record, 580.159 here"). Else why no record did.
+  std::vector<std::string> notes;
+};
+
 struct PrepareReport {
+  TuningReport tuning;
   std::vector<ImageReport> images; // made at the same time
   double imagesMs = 0;             // until the last of them was there
   double loadMs = 0;               // onto the device
@@ -117,6 +141,8 @@ using ImageSource = std::function<Expected<KernelImage>(
 /// The target that `device` runs best.
 Expected<TargetInfo> targetFor(const Device &device);
 
+struct VariantPlan;
+
 class Engine {
 public:
   static Expected<Engine> create(EngineOptions options,
@@ -133,10 +159,11 @@ public:
                               const CompileOptions &options,
                               ImageReport *report = nullptr);
 
-  /// Decode and transfer kernels, loaded on `device`; no transfer kernels where
-  /// the rule carries vectors beside its state. A GPU kernel that spills
-  /// registers is refused, and so is the whole call while `stream`, which the
-  /// host is going to use, is being captured.
+  /// Decode and transfer kernels, loaded on `device`, with the schedule of a
+  /// tuning record, or the usual one where there is none (it never tunes); no
+  /// transfer kernels where the rule carries vectors beside its state. A GPU
+  /// kernel that spills registers is refused, and so is the whole call while
+  /// `stream`, which the host is going to use, is being captured.
   Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
                                              std::shared_ptr<Device> device,
                                              PrepareReport *report = nullptr,
@@ -145,7 +172,17 @@ public:
   const EngineOptions &options() const;
   EngineCounters counters() const;
 
+  /// The record that prepare() would use, by the folders as they were when the
+  /// engine first looked.
+  Expected<RecordLookup> tuningOf(const DecodeSpec &spec, const Device &device);
+
 private:
+  Expected<std::unique_ptr<Program>> prepareWith(const DecodeSpec &spec,
+                                                 std::shared_ptr<Device> device,
+                                                 const TargetInfo &target,
+                                                 const VariantPlan &plan,
+                                                 PrepareReport &facts);
+
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

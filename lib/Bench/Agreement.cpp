@@ -40,9 +40,14 @@ constexpr double kPeakOverMean = 4;
 
 double decant::bench::agreementBound(const Program &tested,
                                      const Program &expected) {
-  const SlotLayout &layout = tested.layout();
+  return agreementBound(tested.layout(), tested.info().tensorCores ||
+                                             expected.info().tensorCores);
+}
+
+double decant::bench::agreementBound(const SlotLayout &layout,
+                                     bool tensorCores) {
   const ElementType codes = layout.codes.type;
-  if (!tested.info().tensorCores && !expected.info().tensorCores)
+  if (!tensorCores)
     return kSameOrder;
   // The spacing of what is stored, relative to what it stores.
   double spacing = 0;

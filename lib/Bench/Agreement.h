@@ -26,6 +26,7 @@ namespace decant::bench {
 /// which is a spacing / sqrt(12). The spacing of codes is a peak of four times
 /// the mean over the largest code, that of bf16 2^-8.
 double agreementBound(const Program &tested, const Program &expected);
+double agreementBound(const SlotLayout &layout, bool tensorCores);
 
 /// ||x - ref|| / ||ref||, or ||x|| where ref is 0.
 double relativeError(const std::vector<double> &x,

@@ -11,6 +11,7 @@
 #include "CpuDevice.h"
 #include "ImageStore.h"
 #include "Stopwatch.h"
+#include "TunedSchedules.h"
 #include "decant/Runtime/Cuda.h"
 #include "decant/Runtime/DeviceTarget.h"
 
@@ -89,6 +90,8 @@ struct Engine::Impl {
   std::mutex mutex; // of the two below
   std::shared_ptr<CpuDevice> cpu;
   std::shared_ptr<const CudaDriver> driver;
+
+  TunedSchedules tuned{options.records};
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -146,6 +149,11 @@ Expected<KernelImage> Engine::image(const DecodeSpec &spec,
   return impl->images.compiled(spec, options, facts);
 }
 
+Expected<RecordLookup> Engine::tuningOf(const DecodeSpec &spec,
+                                        const Device &device) {
+  return impl->tuned.find(spec, device);
+}
+
 Expected<std::unique_ptr<Program>>
 Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
                 PrepareReport *report, StreamHandle stream) {
@@ -160,26 +168,58 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
   DECANT_ASSIGN(const DeviceTarget chosen, targetOf(device->info()));
   facts.target = chosen.target.name;
   facts.targetNote = chosen.note;
-  CompileOptions options;
-  options.target = chosen.target;
-  facts.images.resize(2);
-  auto make = [&](size_t index, KernelSet kernels) {
-    CompileOptions own = options;
-    own.kernels = facts.images[index].kernels = kernels;
+  const VariantPlan tuned =
+      impl->tuned.plan(spec, *device, impl->options.variants, facts.tuning);
+  auto program = prepareWith(spec, device, chosen.target, tuned, facts);
+  if (program || !facts.tuning.found)
+    return program;
+  // A record of another driver or build: what was fast there may spill here.
+  facts.tuning.found = false;
+  facts.tuning.schedules.clear();
+  facts.tuning.notes.push_back(
+      fmt::format("{}: {}", facts.tuning.source, program.status().message()));
+  return prepareWith(spec, std::move(device), chosen.target, VariantPlan(),
+                     facts);
+}
+
+Expected<std::unique_ptr<Program>>
+Engine::prepareWith(const DecodeSpec &spec, std::shared_ptr<Device> device,
+                    const TargetInfo &target, const VariantPlan &plan,
+                    PrepareReport &facts) {
+  // The first variant, transfers, then further variants.
+  const size_t variants = plan.schedules.size();
+  facts.images.assign(variants + 1, ImageReport());
+  auto make = [&](size_t index) {
+    CompileOptions own;
+    own.target = target;
+    own.order = plan.order;
+    own.kernels = index == 1 ? KernelSet::Transfer : KernelSet::Decode;
+    if (index != 1) // transfers have their own schedules
+      own.schedule = plan.schedules[index == 0 ? 0 : index - 1];
+    facts.images[index].kernels = own.kernels;
     return impl->images.loadable(spec, own, *device, facts.images[index]);
   };
   Stopwatch making;
   // By default std::async falls back to this thread where no other is to be
-  // had. The future's destructor waits.
-  auto other = std::async([&make] { return make(1, KernelSet::Transfer); });
-  DECANT_ASSIGN(KernelImage decode, make(0, KernelSet::Decode));
-  Expected<KernelImage> moving = other.get();
+  // had. A future's destructor waits.
+  std::vector<std::future<Expected<KernelImage>>> others;
+  for (size_t index = 1; index <= variants; ++index)
+    others.push_back(std::async([&make, index] { return make(index); }));
+  std::vector<Expected<KernelImage>> made = {make(0)};
+  for (auto &other : others)
+    made.push_back(other.get());
+  ProgramImages images;
+  images.rules = plan.rules;
+  for (size_t index = 0; index <= variants; ++index)
+    if (index != 1) {
+      DECANT_ASSIGN(KernelImage decode, std::move(made[index]));
+      images.decode.push_back(std::move(decode));
+    }
   // A rule that carries vectors beside its state has no transfer kernels.
-  std::optional<KernelImage> transfer;
-  if (decode.layout.record.carried > 0) {
-    facts.images.pop_back();
+  if (images.decode.front().layout.record.carried > 0) {
+    facts.images.erase(facts.images.begin() + 1);
   } else {
-    DECANT_ASSIGN(transfer, std::move(moving));
+    DECANT_ASSIGN(images.transfer, std::move(made[1]));
   }
   facts.imagesMs = making.milliseconds();
   facts.warnings = impl->images.takeWarnings();
@@ -187,8 +227,7 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
   Stopwatch loading;
   LoadOptions load;
   load.spills = SpillPolicy::Refuse;
-  auto program = Program::create(std::move(device), std::move(decode),
-                                 std::move(transfer), load);
+  auto program = Program::create(std::move(device), std::move(images), load);
   facts.loadMs = loading.milliseconds();
   impl->loads += program.ok();
   return program;

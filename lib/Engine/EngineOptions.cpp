@@ -44,6 +44,17 @@ std::vector<std::string> decant::foldersIn(const std::string &list) {
   return result;
 }
 
+static std::string tuningFolderFromEnvironment() {
+  if (std::string folder = variable("DECANT_TUNING_DIR"); !folder.empty())
+    return folder;
+  std::string base = variable("XDG_CONFIG_HOME");
+  if (!base.empty() && base.front() == '/')
+    return base + "/decant/tuning";
+  if (std::string home = variable("HOME"); !home.empty())
+    return home + "/.config/decant/tuning";
+  return "";
+}
+
 EngineOptions EngineOptions::fromEnvironment() {
   EngineOptions options;
   options.cacheLayers = foldersIn(variable("DECANT_CACHE_PATH"));
@@ -52,6 +63,10 @@ EngineOptions EngineOptions::fromEnvironment() {
     options.environment = bytes.status();
     options.cacheBytes = bytes ? *bytes : options.cacheBytes;
   }
+  options.records.user = tuningFolderFromEnvironment();
+  options.records.site = variable("DECANT_SITE_TUNING_DIR");
+  if (options.records.site.empty())
+    options.records.site = "/etc/decant/tuning";
   options.cacheFolder = cacheFolderFromEnvironment();
   options.cacheMode =
       options.cacheFolder.empty() ? CacheMode::Memory : CacheMode::Disk;

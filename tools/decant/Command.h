@@ -51,6 +51,8 @@ Command addEval(CLI::App &root);
 Command addInspect(CLI::App &root);
 Command addBench(CLI::App &root);
 Command addCalibrate(CLI::App &root);
+Command addTune(CLI::App &root);
+Command addRecords(CLI::App &root);
 Command addCache(CLI::App &root);
 Command addEnv(CLI::App &root);
 Command addPresets(CLI::App &root);

@@ -32,9 +32,10 @@ using namespace decant::tool;
 namespace {
 
 /// What EngineOptions::fromEnvironment() reads.
-constexpr const char *kVariables[] = {"DECANT_CACHE_DIR", "XDG_CACHE_HOME",
-                                      "HOME", "DECANT_CACHE_PATH",
-                                      "DECANT_CACHE_LIMIT"};
+constexpr const char *kVariables[] = {
+    "DECANT_CACHE_DIR",       "XDG_CACHE_HOME",     "HOME",
+    "DECANT_CACHE_PATH",      "DECANT_CACHE_LIMIT", "DECANT_TUNING_DIR",
+    "DECANT_SITE_TUNING_DIR", "XDG_CONFIG_HOME"};
 
 /// Of DECANT_CACHE_LIMIT's M.
 constexpr double kMega = 1 << 20;

@@ -18,6 +18,8 @@
 
 #include "ErrorChart.h"
 
+#include "Svg.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -29,67 +31,24 @@ namespace {
 constexpr double kPanelWidth = 420, kPanelHeight = 320;
 constexpr double kLeft = 62, kTop = 64, kGap = 62, kBelow = 48;
 constexpr double kLegendLine = 18, kMargin = 16;
-/// Told apart by people who see colours differently (Okabe and Ito); beyond
-/// them lines are dashed.
-constexpr const char *kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                    "#e69f00", "#56b4e9", "#000000"};
+/// Beyond the colours that there are, lines are dashed.
 constexpr const char *kDashes[] = {"", "7,3", "2,3"};
 
-std::string escape(const std::string &text) {
-  std::string result;
-  for (char c : text)
-    result += c == '&'   ? "&amp;"
-              : c == '<' ? "&lt;"
-              : c == '>' ? "&gt;"
-                         : std::string(1, c);
-  return result;
-}
-
 std::string strokeOf(size_t curve) {
-  const size_t colours = std::size(kColours), dashes = std::size(kDashes);
+  const size_t dashes = std::size(kDashes);
   return fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" "
                      "stroke-dasharray=\"{}\"",
-                     kColours[curve % colours],
-                     kDashes[curve / colours % dashes]);
+                     svg::colour(curve),
+                     kDashes[curve / svg::kColours % dashes]);
 }
 
-std::string text(double x, double y, const char *anchor,
-                 const std::string &what, const char *more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}"
-                     "</text>\n",
-                     x, y, anchor, more, escape(what));
+svg::Decades decadesOf(const Panel &panel) {
+  svg::Decades decades;
+  for (const Curve &curve : panel.curves)
+    for (double value : curve.values)
+      decades.include(value);
+  return decades;
 }
-
-std::string line(double x0, double y0, double x1, double y1,
-                 const char *colour) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" "
-                     "y2=\"{:.1f}\" stroke=\"{}\"/>\n",
-                     x0, y0, x1, y1, colour);
-}
-
-bool canShow(double value) { return std::isfinite(value) && value > 0; }
-
-/// Whole powers of ten around all values of a panel.
-struct Decades {
-  int lowest = -1, highest = 0;
-
-  explicit Decades(const Panel &panel) {
-    double least = INFINITY, most = 0;
-    for (const Curve &curve : panel.curves)
-      for (double value : curve.values)
-        if (canShow(value)) {
-          least = std::min(least, value);
-          most = std::max(most, value);
-        }
-    if (most == 0)
-      return;
-    lowest = int(std::floor(std::log10(least)));
-    highest = std::max(lowest + 1, int(std::ceil(std::log10(most))));
-  }
-  double place(double value) const {
-    return (highest - std::log10(value)) / (highest - lowest);
-  }
-};
 
 /// A step of 1, 2 or 5 times a power of ten that makes four to ten of `last`.
 int64_t tokenStep(int64_t last) {
@@ -99,40 +58,40 @@ int64_t tokenStep(int64_t last) {
   return step;
 }
 
-std::string drawAxes(const Panel &panel, const Decades &decades, double left,
-                     int64_t last) {
-  std::string svg;
-  for (int decade = decades.lowest; decade <= decades.highest; ++decade) {
+std::string drawAxes(const Panel &panel, const svg::Decades &decades,
+                     double left, int64_t last) {
+  std::string drawing;
+  for (int decade = decades.lowest(); decade <= decades.highest(); ++decade) {
     const double y = kTop + kPanelHeight * decades.place(std::pow(10, decade));
-    svg += line(left, y, left + kPanelWidth, y, "#dddddd");
-    svg += text(left - 6, y + 4, "end", fmt::format("1e{}", decade));
+    drawing += svg::line(left, y, left + kPanelWidth, y, "#dddddd");
+    drawing += svg::text(left - 6, y + 4, "end", fmt::format("1e{}", decade));
   }
   for (int64_t token = 0; token <= last; token += tokenStep(last)) {
     const double x = left + kPanelWidth * double(token) / double(last);
-    svg += line(x, kTop + kPanelHeight, x, kTop + kPanelHeight + 4, "#444444");
-    svg +=
-        text(x, kTop + kPanelHeight + 18, "middle", fmt::format("{}", token));
+    drawing += svg::line(x, kTop + kPanelHeight, x, kTop + kPanelHeight + 4,
+                         "#444444");
+    drawing += svg::text(x, kTop + kPanelHeight + 18, "middle",
+                         fmt::format("{}", token));
   }
-  svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-                     "height=\"{:.1f}\" fill=\"none\" stroke=\"#444444\"/>\n",
-                     left, kTop, kPanelWidth, kPanelHeight);
-  svg += text(left + kPanelWidth / 2, kTop - 8, "middle", panel.title);
-  return svg + text(left + kPanelWidth / 2, kTop + kPanelHeight + 36, "middle",
-                    "tokens");
+  drawing += svg::box(left, kTop, kPanelWidth, kPanelHeight);
+  drawing += svg::text(left + kPanelWidth / 2, kTop - 8, "middle", panel.title);
+  return drawing + svg::text(left + kPanelWidth / 2, kTop + kPanelHeight + 36,
+                             "middle", "tokens");
 }
 
-std::string drawCurve(const Curve &curve, size_t number, const Decades &decades,
-                      double left, const std::vector<int64_t> &tokens) {
+std::string drawCurve(const Curve &curve, size_t number,
+                      const svg::Decades &decades, double left,
+                      const std::vector<int64_t> &tokens) {
   // A point that cannot be shown breaks the line: a gap is no value.
-  std::string svg, points;
+  std::string drawing, points;
   auto flush = [&] {
     if (!points.empty())
-      svg += fmt::format("<polyline points=\"{}\" {}/>\n", points,
-                         strokeOf(number));
+      drawing += fmt::format("<polyline points=\"{}\" {}/>\n", points,
+                             strokeOf(number));
     points.clear();
   };
   for (size_t i = 0; i < curve.values.size(); ++i) {
-    if (!canShow(curve.values[i])) {
+    if (!svg::Decades::canShow(curve.values[i])) {
       flush();
       continue;
     }
@@ -142,7 +101,7 @@ std::string drawCurve(const Curve &curve, size_t number, const Decades &decades,
                           kTop + kPanelHeight * decades.place(curve.values[i]));
   }
   flush();
-  return svg;
+  return drawing;
 }
 
 } // namespace
@@ -154,26 +113,28 @@ std::string decant::tool::toSvg(const ErrorChart &chart) {
                        kGap;
   const double legend = kTop + kPanelHeight + kBelow + kMargin;
   const double height = legend + double(curves) * kLegendLine;
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} "
+  std::string drawing = fmt::format(
+      "<drawing xmlns=\"http://www.w3.org/2000/drawing\" viewBox=\"0 0 {0:.0f} "
       "{1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0:.0f}\" "
       "height=\"{1:.0f}\" fill=\"white\"/>\n",
       width, height);
-  svg += text(width / 2, 24, "middle", chart.title, " font-size=\"15\"");
+  drawing +=
+      svg::text(width / 2, 24, "middle", chart.title, " font-size=\"15\"");
   for (size_t p = 0; p < chart.panels.size(); ++p) {
     const Panel &panel = chart.panels[p];
     const double left = kLeft + double(p) * (kPanelWidth + kGap);
-    const Decades decades(panel);
-    svg += drawAxes(panel, decades, left, chart.tokens.back());
+    const svg::Decades decades = decadesOf(panel);
+    drawing += drawAxes(panel, decades, left, chart.tokens.back());
     for (size_t i = 0; i < panel.curves.size(); ++i)
-      svg += drawCurve(panel.curves[i], i, decades, left, chart.tokens);
+      drawing += drawCurve(panel.curves[i], i, decades, left, chart.tokens);
   }
   for (size_t i = 0; i < curves; ++i) {
     const double y = legend + double(i) * kLegendLine;
-    svg += fmt::format("<path d=\"M {:.1f} {:.1f} h 30\" {}/>\n", kLeft, y - 4,
-                       strokeOf(i));
-    svg += text(kLeft + 38, y, "start", chart.panels.front().curves[i].label);
+    drawing += fmt::format("<path d=\"M {:.1f} {:.1f} h 30\" {}/>\n", kLeft,
+                           y - 4, strokeOf(i));
+    drawing +=
+        svg::text(kLeft + 38, y, "start", chart.panels.front().curves[i].label);
   }
-  return svg + "</svg>\n";
+  return drawing + "</drawing>\n";
 }

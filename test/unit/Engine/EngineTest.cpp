@@ -9,10 +9,13 @@
 #include "decant/Engine.h"
 #include "HostImages.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <numeric>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -120,6 +123,150 @@ TEST_F(EngineTest, TheNextEngineFindsTheFolder) {
   EXPECT_EQ(two.counters().cache.diskHits, 2);
   EXPECT_EQ((*program)->info().specName, "another name");
   EXPECT_EQ(stepThreeRows(**program), kThreeRows);
+}
+
+/// What a tuner would have left for the small spec: one schedule up to batch 2,
+/// another beyond.
+class EngineRecords : public EngineTest {
+protected:
+  void SetUp() override {
+    EngineTest::SetUp();
+    tuning = folder + "-tuning";
+    fs::remove_all(tuning);
+    fs::create_directories(tuning);
+  }
+  void TearDown() override {
+    fs::remove_all(tuning);
+    EngineTest::TearDown();
+  }
+
+  static std::string scheduleText(RowLoop rows, Boundary boundary) {
+    Schedule schedule;
+    schedule.keysPerLane = schedule.valuesPerLane = 16;
+    schedule.rows = rows;
+    schedule.boundary = boundary;
+    return toString(schedule);
+  }
+  const std::string few = scheduleText(RowLoop::Rolled, Boundary::Step);
+  const std::string many = scheduleText(RowLoop::Unrolled, Boundary::Apart);
+
+  TuningRecord recordFor(const Device &device) const {
+    TuningRecord record;
+    record.key = tuningKey(smallSpec(), deviceClassOf(device, "x86-64").take(),
+                           compilerVersion());
+    record.schedule = many;
+    TunedRange first;
+    first.to = 2;
+    first.schedule = first.against = few;
+    TunedRange second;
+    second.from = second.batch = 3;
+    second.schedule = second.against = many;
+    record.ranges = {first, second};
+    return record;
+  }
+  void write(const TuningRecord &record) const {
+    std::ofstream(tuning + "/a.json") << toJson(TuningFile{{record}, {}});
+  }
+  /// An engine whose compiler notes the schedules that it is asked for, and
+  /// fails for `refused`.
+  Engine make(VariantChoice variants = VariantChoice::ByBatch) {
+    EngineOptions options;
+    options.records = {tuning, "", false};
+    options.variants = variants;
+    options.threads = 1;
+    auto compile = [this](const DecodeSpec &spec, const CompileOptions &with,
+                          CompileTimes *) -> Expected<KernelImage> {
+      std::lock_guard<std::mutex> guard(mutex);
+      if (with.kernels == KernelSet::Transfer)
+        return transferImage(spec);
+      const std::string text =
+          with.schedule ? toString(*with.schedule) : "usual";
+      asked.push_back(text);
+      if (text == refused)
+        return Status::invalid("no such schedule here");
+      return decodeImage(spec);
+    };
+    return Engine::create(options, compile).take();
+  }
+
+  std::string tuning, refused;
+  std::mutex mutex;
+  std::vector<std::string> asked;
+};
+
+TEST_F(EngineRecords, GiveEachRangeItsVariant) {
+  Engine one = make();
+  auto device = *one.openDevice("cpu");
+  write(recordFor(*device));
+  PrepareReport report;
+  auto program = one.prepare(smallSpec(), device, &report);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_TRUE(report.tuning.found);
+  EXPECT_EQ(report.tuning.source, "user, " + tuning + "/a.json");
+  EXPECT_EQ(report.tuning.notes, std::vector<std::string>());
+  EXPECT_EQ(report.tuning.schedules, (std::vector<std::string>{few, many}));
+  std::sort(asked.begin(), asked.end());
+  std::vector<std::string> both = {few, many};
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(asked, both);
+  ASSERT_EQ((*program)->rules().size(), 2u);
+  EXPECT_EQ((*program)->rules()[0].maxRows, 2);
+  EXPECT_EQ((*program)->rules()[0].variant, 0);
+  EXPECT_EQ((*program)->rules()[1].maxRows, kAnyRows);
+  EXPECT_EQ((*program)->rules()[1].variant, 1);
+  EXPECT_EQ(report.images.size(), 3u);
+  EXPECT_EQ(stepThreeRows(**program), kThreeRows);
+}
+
+TEST_F(EngineRecords, GiveOneVariantWhereTheHostWantsOne) {
+  Engine one = make(VariantChoice::One);
+  auto device = *one.openDevice("cpu");
+  write(recordFor(*device));
+  auto program = one.prepare(smallSpec(), device);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_EQ(asked, std::vector<std::string>{many});
+  EXPECT_EQ((*program)->variantCount(), 1);
+}
+
+TEST_F(EngineRecords, OfAnotherDriverServeAndSaySo) {
+  Engine one = make();
+  auto device = *one.openDevice("cpu");
+  TuningRecord record = recordFor(*device);
+  record.key.device.driver = "580.95";
+  write(record);
+  PrepareReport report;
+  ASSERT_TRUE(one.prepare(smallSpec(), device, &report).ok());
+  EXPECT_TRUE(report.tuning.found);
+  EXPECT_EQ(report.tuning.notes,
+            std::vector<std::string>{"driver 580.95 in the record, none here"});
+}
+
+TEST_F(EngineRecords, ThatDoNotCompileLeaveTheUsualSchedule) {
+  refused = many;
+  Engine one = make();
+  auto device = *one.openDevice("cpu");
+  write(recordFor(*device));
+  PrepareReport report;
+  auto program = one.prepare(smallSpec(), device, &report);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_FALSE(report.tuning.found);
+  ASSERT_EQ(report.tuning.notes.size(), 1u);
+  EXPECT_NE(report.tuning.notes[0].find("no such schedule here"),
+            std::string::npos);
+  EXPECT_EQ(asked.back(), "usual");
+  EXPECT_EQ((*program)->variantCount(), 1);
+}
+
+TEST_F(EngineRecords, ThatCannotBeReadAreNamed) {
+  std::ofstream(tuning + "/a.json") << "{}";
+  Engine one = make();
+  PrepareReport report;
+  ASSERT_TRUE(one.prepare(smallSpec(), *one.openDevice("cpu"), &report).ok());
+  EXPECT_FALSE(report.tuning.found);
+  ASSERT_EQ(report.tuning.notes.size(), 1u);
+  EXPECT_NE(report.tuning.notes[0].find(tuning + "/a.json: decant_tuning"),
+            std::string::npos);
+  EXPECT_EQ(asked, std::vector<std::string>{"usual"});
 }
 
 TEST_F(EngineTest, AProgramOutlivesItsEngine) {

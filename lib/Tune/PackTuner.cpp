@@ -1,0 +1,99 @@
+//===- PackTuner.cpp - a pack's own candidates ----------------------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PackTuner.h"
+
+#include "decant/Runtime/PackBuilder.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace decant;
+using namespace decant::tune;
+
+namespace {
+
+bool isCandidate(const PackVariant &variant, int spec,
+                 const std::string &target, CodeKind kind) {
+  return variant.spec == spec && variant.target == target &&
+         variant.kernels == PackKernels::Decode && variant.kind == kind;
+}
+
+} // namespace
+
+Expected<PackCandidates>
+decant::tune::packCandidates(const Pack &pack, const DecodeSpec &spec,
+                             const DeviceInfo &device) {
+  PackQuery query;
+  query.specText = canonicalText(spec);
+  query.transfer = false;
+  DECANT_ASSIGN(const PackChoice choice,
+                chooseFromPack(pack.index(), query, device));
+  const std::vector<PackVariant> &all = pack.index().variants;
+  const int usual = choice.decode[choice.rules.back().variant];
+  PackCandidates result;
+  result.spec = choice.spec;
+  result.target = choice.target;
+  result.compiler = all[usual].compiler;
+  std::vector<int> numbers = {usual};
+  for (int i = 0; i < int(all.size()); ++i)
+    if (i != usual &&
+        isCandidate(all[i], choice.spec, choice.target, all[usual].kind))
+      numbers.push_back(i);
+  for (int number : numbers) {
+    DECANT_ASSIGN(const Schedule schedule, parseSchedule(all[number].schedule));
+    result.variants.push_back({number, {schedule, all[number].order}});
+  }
+  return result;
+}
+
+Hooks decant::tune::packHooks(const Pack &pack,
+                              const PackCandidates &candidates) {
+  Hooks hooks;
+  hooks.image = [&](const DecodeSpec &,
+                    const ScheduleCandidate *wanted) -> Expected<KernelImage> {
+    for (const auto &[number, candidate] : candidates.variants)
+      if (!wanted || toString(wanted->schedule) == toString(candidate.schedule))
+        return pack.image(number);
+    return Status::internal(fmt::format("{} has no schedule <{}>", pack.path(),
+                                        toString(wanted->schedule)));
+  };
+  hooks.candidates = [&](const ScheduleCandidate &) {
+    std::vector<ScheduleCandidate> list;
+    for (const auto &[number, candidate] : candidates.variants)
+      list.push_back(candidate);
+    return list;
+  };
+  return hooks;
+}
+
+Expected<std::string> decant::tune::tunedPack(const Pack &pack,
+                                              const PackCandidates &candidates,
+                                              const TuningRecord &record) {
+  const std::vector<PackVariant> &all = pack.index().variants;
+  // A pack may hold the same cuts as machine code and as PTX; both get the
+  // rules.
+  auto boundsOf = [&](const PackVariant &variant) {
+    const bool mine = variant.spec == candidates.spec &&
+                      variant.target == candidates.target &&
+                      variant.kernels == PackKernels::Decode;
+    if (!mine)
+      return variant.maxRows;
+    std::vector<int64_t> bounds;
+    for (const TunedRange &range : record.ranges)
+      if (range.schedule == variant.schedule)
+        bounds.push_back(range.to.value_or(kAnyRows));
+    return bounds;
+  };
+  PackBuilder builder;
+  for (int i = 0; i < int(all.size()); ++i) {
+    DECANT_ASSIGN(const KernelImage image, pack.image(i));
+    DECANT_TRY(builder.add(image, boundsOf(all[i])));
+  }
+  return builder.bytes();
+}

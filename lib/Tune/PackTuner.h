@@ -1,0 +1,48 @@
+//===- PackTuner.h - a pack's own candidates --------------------*- C++ -*-===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With a pack a machine without a compiler can tune: candidates are the decode
+// images that the pack holds of a spec for the device's target. They are
+// compared with one another, since nothing else is there, and what wins becomes
+// a record, or the rules of a new pack.
+//
+//===----------------------------------------------------------------------===//
+#ifndef DECANT_LIB_TUNE_PACKTUNER_H
+#define DECANT_LIB_TUNE_PACKTUNER_H
+
+#include "Tune/Setup.h"
+#include "decant/Runtime/Pack.h"
+
+namespace decant::tune {
+
+/// The pack's images of one spec on one device.
+struct PackCandidates {
+  int spec = 0; // its number in the pack
+  std::string target;
+  std::string compiler; // that made them
+  /// Numbers of variants, with their schedules; the one that large batches get
+  /// as the pack is comes first.
+  std::vector<std::pair<int, ScheduleCandidate>> variants;
+};
+
+Expected<PackCandidates> packCandidates(const Pack &pack,
+                                        const DecodeSpec &spec,
+                                        const DeviceInfo &device);
+
+/// Hooks that take images and candidates from the pack. Both must outlive them.
+Hooks packHooks(const Pack &pack, const PackCandidates &candidates);
+
+/// The same pack, in which the batches of `record` get the variants that it
+/// chose; images of other specs and targets stay as they are.
+Expected<std::string> tunedPack(const Pack &pack,
+                                const PackCandidates &candidates,
+                                const TuningRecord &record);
+
+} // namespace decant::tune
+
+#endif // DECANT_LIB_TUNE_PACKTUNER_H

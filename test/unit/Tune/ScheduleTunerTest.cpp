@@ -1,0 +1,225 @@
+//===- ScheduleTunerTest.cpp - a search on a driver that only counts ------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The fake driver's events say that each kernel takes half a millisecond, so a
+// step whose fold is apart takes twice as long as one that folds itself; all
+// outputs are zeros, so every candidate computes the right ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tune/ScheduleTuner.h"
+#include "FakeCudaTest.h"
+#include "TestImages.h"
+
+#include <atomic>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace decant;
+using namespace decant::test;
+using namespace decant::tune;
+
+namespace {
+
+constexpr int kWindow = 4;
+
+class ScheduleTunerOnFake : public FakeCudaTest {
+protected:
+  void SetUp() override {
+    FakeCudaTest::SetUp();
+    path = testing::TempDir() + "decant-tuner-" + std::to_string(getpid());
+    std::filesystem::remove(path);
+    spec.name = "layer";
+    spec.heads = {kKeyHeads, kValueHeads, kKeyDim, kValueDim, HeadMap::Group};
+    spec.window.length = kWindow;
+    setup.device = openDevice();
+    setup.target = lookupTarget("sm_90").take();
+    setup.deviceClass = {"Fake GPU 0", "sm_90", "other", "1.0"};
+    setup.compiler = "test";
+    setup.machine = *machineOf(setup.target);
+    setup.effort.batches = {1, 8};
+    setup.effort.mostSchedules = 10;
+    setup.effort.threads = 2;
+    setup.hooks.image =
+        [this](const DecodeSpec &,
+               const ScheduleCandidate *candidate) -> Expected<KernelImage> {
+      return make(candidate);
+    };
+  }
+  void TearDown() override { std::filesystem::remove(path); }
+
+  Schedule usual() const {
+    Schedule schedule;
+    schedule.keyLanes = 8;
+    schedule.keysPerLane = kKeyDim / 8;
+    schedule.valuesPerLane = 8;
+    schedule.valueLanes = kValueDim / 8;
+    return schedule;
+  }
+
+  Expected<KernelImage> make(const ScheduleCandidate *candidate) {
+    ++made;
+    const Schedule schedule = candidate ? candidate->schedule : usual();
+    if (refuse && refuse(candidate))
+      return Status::invalid("no code for this one");
+    KernelImage image = decodeImage(kWindow);
+    image.scheduleText = toString(schedule);
+    if (candidate)
+      image.layout =
+          makeSlotLayout(spec, image.layout.record, candidate->order);
+    return image;
+  }
+
+  Expected<ScheduleFindings> tune(Journal &journal) {
+    return tuneSchedules(spec, setup, journal, Breadth::All);
+  }
+  Journal openJournal() const {
+    return Journal::open(path, setup.deviceClass, setup.compiler).take();
+  }
+
+  DecodeSpec spec;
+  tune::Setup setup;
+  std::string path;
+  std::atomic<int> made{0};
+  std::function<bool(const ScheduleCandidate *)> refuse;
+};
+
+TEST_F(ScheduleTunerOnFake, FindsTheFoldInTheStep) {
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_GT(found->candidates, 10u);
+  EXPECT_EQ(found->tried, 10u);
+  EXPECT_EQ(found->refusals, std::vector<std::string>());
+  const TuningRecord &record = found->record;
+  EXPECT_EQ(record.key.spec, "layer");
+  EXPECT_EQ(record.key.device.driver, "1.0");
+  EXPECT_EQ(record.times, TimesFrom::Measured);
+  ASSERT_EQ(record.ranges.size(), 2u);
+  for (const TunedRange &range : record.ranges) {
+    EXPECT_EQ(parseSchedule(range.schedule)->boundary, Boundary::Step);
+    EXPECT_DOUBLE_EQ(range.time.us, 500);
+    EXPECT_DOUBLE_EQ(range.againstTime.us, 1000);
+    EXPECT_EQ(range.time.repeats, 9);
+    EXPECT_EQ(range.against, toString(usual()));
+  }
+  EXPECT_EQ(record.schedule, record.ranges[0].schedule);
+  EXPECT_NE(record.summary.find("boundary step instead of apart"),
+            std::string::npos)
+      << record.summary;
+  // What it made for itself is gone.
+  EXPECT_EQ(fake->allocations, 0);
+  EXPECT_EQ(fake->streams, 0);
+  EXPECT_EQ(fake->events, 0);
+}
+
+TEST_F(ScheduleTunerOnFake, TheSamePicksTwice) {
+  Journal one, two;
+  EXPECT_EQ(toJson(TuningFile{{tune(one)->record}, {}}),
+            toJson(TuningFile{{tune(two)->record}, {}}));
+}
+
+TEST_F(ScheduleTunerOnFake, WhatIsRefusedIsCountedAndNamed) {
+  refuse = [](const ScheduleCandidate *candidate) {
+    return candidate && candidate->schedule.boundary == Boundary::Step;
+  };
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_GE(found->refusals.size(), 1u);
+  EXPECT_EQ(found->tried + found->refusals.size(), 10u);
+  EXPECT_NE(found->refusals[0].find("no code for this one"), std::string::npos);
+  // All others take as long as the usual one, which stays.
+  for (const TunedRange &range : found->record.ranges)
+    EXPECT_EQ(range.schedule, toString(usual()));
+}
+
+TEST_F(ScheduleTunerOnFake, TheUsualScheduleHasToWork) {
+  int calls = 0;
+  refuse = [&](const ScheduleCandidate *) { return ++calls > 1; };
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().message(), "layer: no code for this one");
+}
+
+TEST_F(ScheduleTunerOnFake, AnOracleHasTheLastWord) {
+  setup.hooks.verify = [](const DecodeSpec &, const Program &program) {
+    return program.info().stepFolds ? Status::failed("it is wrong") : Status();
+  };
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  for (const TunedRange &range : found->record.ranges)
+    EXPECT_EQ(parseSchedule(range.schedule)->boundary, Boundary::Apart);
+  ASSERT_GE(found->refusals.size(), 1u);
+  EXPECT_NE(found->refusals[0].find("it is wrong"), std::string::npos);
+}
+
+TEST_F(ScheduleTunerOnFake, StopsAndGoesOnFromItsJournal) {
+  std::atomic<int> questions{0};
+  setup.hooks.stop = [&] { return ++questions > 9; };
+  {
+    Journal journal = openJournal();
+    const auto found = tune(journal);
+    ASSERT_FALSE(found.ok());
+    EXPECT_NE(found.status().message().find("interrupted"), std::string::npos);
+  }
+  const int madeBefore = made;
+  setup.hooks.stop = [] { return false; };
+  Journal journal = openJournal();
+  EXPECT_GE(journal.resumed(), 4u);
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  Journal whole;
+  made = 0;
+  EXPECT_EQ(toJson(TuningFile{{found->record}, {}}),
+            toJson(TuningFile{{tune(whole)->record}, {}}));
+  EXPECT_GT(madeBefore, 0);
+  // A run that finds everything in its journal makes nothing but the usual
+  // image, whose schedule it has to know.
+  made = 0;
+  Journal again = openJournal();
+  ASSERT_TRUE(tune(again).ok());
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(ScheduleTunerOnFake, WithoutTimeTheUsualScheduleAlone) {
+  setup.budget = 0;
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_TRUE(found->outOfTime);
+  EXPECT_EQ(found->tried, 1u);
+  EXPECT_EQ(found->record.schedule, toString(usual()));
+  EXPECT_NE(found->record.summary.find("until the time that was allowed"),
+            std::string::npos);
+}
+
+TEST_F(ScheduleTunerOnFake, WithoutADeviceAModelRanksAndSaysSo) {
+  setup.device = nullptr;
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->record.times, TimesFrom::Modelled);
+  EXPECT_EQ(found->tried, 0u);
+  EXPECT_EQ(made, 1); // the usual image, for its bytes
+  for (const TunedRange &range : found->record.ranges)
+    EXPECT_EQ(range.time.repeats, 0);
+  EXPECT_EQ(found->record.summary.find("Nothing was run: a model of H200"), 0u);
+}
+
+TEST_F(ScheduleTunerOnFake, TheUsualScheduleOnly) {
+  Journal journal;
+  const auto found = tuneSchedules(spec, setup, journal, Breadth::UsualOnly);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->variants.size(), 1u);
+  EXPECT_DOUBLE_EQ(found->mean(), 1000);
+}
+
+} // namespace
