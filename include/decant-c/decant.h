@@ -136,6 +136,16 @@ typedef enum DecantCacheMode {
   DECANT_CACHE_OFF = 2     /* nowhere: every prepare compiles */
 } DecantCacheMode;
 
+/* Variants of a kernel form sums in different orders. */
+typedef enum DecantVariants {
+  DECANT_VARIANTS_DEFAULT = 0,  /* $DECANT_VARIANTS (by_batch, one or fixed), or
+                                   by batch */
+  DECANT_VARIANTS_BY_BATCH = 1, /* the fastest for a batch, by tuning records */
+  DECANT_VARIANTS_ONE = 2,  /* the record's one for all batches: outputs do not
+                               depend on the batch */
+  DECANT_VARIANTS_FIXED = 3 /* nor on what was tuned: no record is looked at */
+} DecantVariants;
+
 typedef struct DecantEngineOptions {
   size_t struct_size;
   /* Null: $DECANT_CACHE_DIR, else $XDG_CACHE_HOME/decant, else
@@ -153,6 +163,8 @@ typedef struct DecantEngineOptions {
   /* The most that cache_folder may hold: what was unused for longest goes. 0:
      $DECANT_CACHE_LIMIT (as "512M"), else 2 GiB; -1: no limit. */
   int64_t cache_bytes;
+  int32_t variants; /* DecantVariants */
+  int32_t reserved;
 } DecantEngineOptions;
 
 /* How long decantEnginePrepare took, milliseconds. The texts live as long as

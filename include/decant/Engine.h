@@ -38,9 +38,13 @@ enum class CacheMode {
 /// Room for the kernels of some thousand layers.
 constexpr int64_t kDefaultCacheBytes = int64_t(2) << 30;
 
-/// Whether a batch gets the variant that was the fastest for its size, or every
-/// batch the same one, whose outputs then do not depend on the batch's size.
-enum class VariantChoice { ByBatch, One };
+/// Which kernels a batch gets. Variants form sums in different orders, so their
+/// outputs differ in the last bits.
+enum class VariantChoice {
+  ByBatch, // the fastest for its size, by a tuning record
+  One,     // the record's one for all sizes: outputs do not depend on the size
+  Fixed,   // the usual one: nor on what was tuned where; no record is looked at
+};
 
 struct EngineOptions {
   CacheMode cacheMode = CacheMode::Memory;
@@ -70,7 +74,8 @@ struct EngineOptions {
   ///   DECANT_TUNING_DIR  the user's tuning records, if set and not empty; else
   ///   XDG_CONFIG_HOME    + "/decant/tuning", if an absolute path; else
   ///   HOME               + "/.config/decant/tuning", if set and not empty;
-  ///   DECANT_SITE_TUNING_DIR  the site's, or /etc/decant/tuning.
+  ///   DECANT_SITE_TUNING_DIR  the site's, or /etc/decant/tuning;
+  ///   DECANT_VARIANTS    variants: by_batch, one or fixed.
   static EngineOptions fromEnvironment();
   /// What is wrong with a variable; Engine::create gives it back.
   Status environment;
@@ -126,7 +131,8 @@ private:
 };
 
 /// What an engine has done since it was made. None of it grows while a host
-/// that is warm decodes, whatever batches come: that is how it proves it.
+/// that is warm decodes, whatever batches come: that is how it proves it. There
+/// is no count of tunings, since an engine does not tune.
 struct EngineCounters {
   int64_t compiles = 0; // images that the compiler made, or failed to
   int64_t links = 0;    // images that the driver made machine code of

@@ -22,6 +22,27 @@ const char *DecantEngine::keep(const std::string &text) {
 
 namespace {
 
+Status setVariants(int32_t given, EngineOptions &options) {
+  switch (given) {
+  case DECANT_VARIANTS_DEFAULT:
+    return {};
+  case DECANT_VARIANTS_BY_BATCH:
+    options.variants = VariantChoice::ByBatch;
+    return {};
+  case DECANT_VARIANTS_ONE:
+    options.variants = VariantChoice::One;
+    return {};
+  case DECANT_VARIANTS_FIXED:
+    options.variants = VariantChoice::Fixed;
+    return {};
+  default:
+    return Status::invalid(fmt::format(
+        "argument \"options.variants\" is {}; a value of DecantVariants, {} to "
+        "{}, is allowed",
+        given, int(DECANT_VARIANTS_DEFAULT), int(DECANT_VARIANTS_FIXED)));
+  }
+}
+
 Expected<EngineOptions> convert(const DecantEngineOptions *given) {
   EngineOptions result = EngineOptions::fromEnvironment();
   if (!given)
@@ -29,6 +50,7 @@ Expected<EngineOptions> convert(const DecantEngineOptions *given) {
   DecantEngineOptions options;
   DECANT_TRY(readSized("options", given, options));
   result.threads = options.threads;
+  DECANT_TRY(setVariants(options.variants, result));
   if (options.cache_bytes < -1)
     return Status::invalid(fmt::format(
         "argument \"options.cache_bytes\" is {}; bytes, 0 (the default) and -1 "

@@ -55,12 +55,33 @@ static std::string tuningFolderFromEnvironment() {
   return "";
 }
 
+static Status readVariants(VariantChoice &variants) {
+  struct Name {
+    const char *text;
+    VariantChoice choice;
+  };
+  const std::string found = variable("DECANT_VARIANTS");
+  if (found.empty())
+    return {};
+  for (Name name :
+       {Name{"by_batch", VariantChoice::ByBatch},
+        Name{"one", VariantChoice::One}, Name{"fixed", VariantChoice::Fixed}})
+    if (found == name.text) {
+      variants = name.choice;
+      return {};
+    }
+  return Status::invalid("DECANT_VARIANTS: found \"" + found +
+                         "\"; allowed: by_batch, one or fixed");
+}
+
 EngineOptions EngineOptions::fromEnvironment() {
   EngineOptions options;
+  options.environment = readVariants(options.variants);
   options.cacheLayers = foldersIn(variable("DECANT_CACHE_PATH"));
   if (std::string limit = variable("DECANT_CACHE_LIMIT"); !limit.empty()) {
     auto bytes = parseByteCount("DECANT_CACHE_LIMIT", limit);
-    options.environment = bytes.status();
+    if (options.environment.ok())
+      options.environment = bytes.status();
     options.cacheBytes = bytes ? *bytes : options.cacheBytes;
   }
   options.records.user = tuningFolderFromEnvironment();

@@ -54,6 +54,10 @@ static Expected<VariantPlan> planOf(const TuningRecord &record,
 
 VariantPlan TunedSchedules::plan(const DecodeSpec &spec, const Device &device,
                                  VariantChoice choice, TuningReport &report) {
+  if (choice == VariantChoice::Fixed) {
+    report.notes = {"variants are fixed: no record was looked at"};
+    return {};
+  }
   // Whatever goes wrong here, there is a usual schedule.
   const Expected<RecordLookup> found = find(spec, device);
   report.notes = store.warnings();

@@ -45,6 +45,9 @@ static void testEngineErrors(void) {
   options.cache_bytes = -2;
   INVALID(decantEngineCreate(&options, &engine), "cache_bytes\" is -2");
   options.cache_bytes = -1;
+  options.variants = 4;
+  INVALID(decantEngineCreate(&options, &engine), "variants\" is 4");
+  options.variants = DECANT_VARIANTS_FIXED;
   options.threads = -1;
   INVALID(decantEngineCreate(&options, &engine), "threads");
   options.struct_size = 0;

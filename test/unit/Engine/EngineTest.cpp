@@ -228,6 +228,19 @@ TEST_F(EngineRecords, GiveOneVariantWhereTheHostWantsOne) {
   EXPECT_EQ((*program)->variantCount(), 1);
 }
 
+TEST_F(EngineRecords, AreNotLookedAtWhereVariantsAreFixed) {
+  Engine one = make(VariantChoice::Fixed);
+  auto device = *one.openDevice("cpu");
+  write(recordFor(*device));
+  PrepareReport report;
+  ASSERT_TRUE(one.prepare(smallSpec(), device, &report).ok());
+  EXPECT_FALSE(report.tuning.found);
+  EXPECT_EQ(asked, std::vector<std::string>{"usual"});
+  EXPECT_EQ(
+      report.tuning.notes,
+      std::vector<std::string>{"variants are fixed: no record was looked at"});
+}
+
 TEST_F(EngineRecords, OfAnotherDriverServeAndSaySo) {
   Engine one = make();
   auto device = *one.openDevice("cpu");
@@ -559,6 +572,23 @@ TEST(EngineOptions, TheFirstVariableThatIsSetNamesTheFolder) {
     EXPECT_EQ(options.cacheMode,
               *c.folder ? CacheMode::Disk : CacheMode::Memory);
   }
+}
+
+TEST(EngineOptions, VariantsAreRead) {
+  struct Case {
+    const char *text;
+    VariantChoice choice;
+  };
+  for (const Case &c :
+       {Case{nullptr, VariantChoice::ByBatch}, Case{"", VariantChoice::ByBatch},
+        Case{"by_batch", VariantChoice::ByBatch},
+        Case{"one", VariantChoice::One}, Case{"fixed", VariantChoice::Fixed}}) {
+    Variable variants("DECANT_VARIANTS", c.text);
+    EXPECT_EQ(EngineOptions::fromEnvironment().variants, c.choice);
+  }
+  Variable variants("DECANT_VARIANTS", "some");
+  EXPECT_EQ(Engine::create(EngineOptions::fromEnvironment()).status().message(),
+            "DECANT_VARIANTS: found \"some\"; allowed: by_batch, one or fixed");
 }
 
 TEST(EngineOptions, LayersAndLimitAreRead) {
