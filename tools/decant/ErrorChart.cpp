@@ -114,7 +114,7 @@ std::string decant::tool::toSvg(const ErrorChart &chart) {
   const double legend = kTop + kPanelHeight + kBelow + kMargin;
   const double height = legend + double(curves) * kLegendLine;
   std::string drawing = fmt::format(
-      "<drawing xmlns=\"http://www.w3.org/2000/drawing\" viewBox=\"0 0 {0:.0f} "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} "
       "{1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0:.0f}\" "
       "height=\"{1:.0f}\" fill=\"white\"/>\n",
@@ -136,5 +136,5 @@ std::string decant::tool::toSvg(const ErrorChart &chart) {
     drawing +=
         svg::text(kLeft + 38, y, "start", chart.panels.front().curves[i].label);
   }
-  return drawing + "</drawing>\n";
+  return drawing + "</svg>\n";
 }
