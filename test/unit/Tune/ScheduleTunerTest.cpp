@@ -35,6 +35,7 @@ protected:
     path = testing::TempDir() + "decant-tuner-" + std::to_string(getpid());
     std::filesystem::remove(path);
     spec.name = "layer";
+    spec.rule = {"test", "a rule"};
     spec.heads = {kKeyHeads, kValueHeads, kKeyDim, kValueDim, HeadMap::Group};
     spec.window.length = kWindow;
     setup.device = openDevice();
