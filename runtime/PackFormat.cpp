@@ -8,14 +8,12 @@
 
 #include "PackFormat.h"
 
+#include "Core/FileBytes.h"
 #include "Core/HeaderFields.h"
 
 #include <fmt/format.h>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
-#define XXH_INLINE_ALL // nothing to link with
-#include <xxhash.h>
 
 using namespace decant;
 using nlohmann::json;
@@ -29,26 +27,9 @@ constexpr uint32_t kFormatVersion = 1;
 constexpr int64_t kMaxBytes = int64_t(1) << 42;
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
-void storeLittle(std::string &bytes, uint64_t value, int count) {
-  for (int i = 0; i < count; ++i)
-    bytes.push_back(static_cast<char>(value >> (8 * i)));
-}
-
-uint64_t loadLittle(const std::string &bytes, size_t offset, int count) {
-  uint64_t value = 0;
-  for (int i = 0; i < count; ++i)
-    value |= uint64_t(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
-  return value;
-}
-
 /// Of the fixed part but for the hash itself, and of the index.
 uint64_t hashOfIndex(const std::string &fixed, const std::string &index) {
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
-      XXH3_createState(), XXH3_freeState);
-  XXH3_64bits_reset(state.get());
-  XXH3_64bits_update(state.get(), fixed.data(), kHashOffset);
-  XXH3_64bits_update(state.get(), index.data(), index.size());
-  return XXH3_64bits_digest(state.get());
+  return hashOfBoth(std::string_view(fixed).substr(0, kHashOffset), index);
 }
 
 std::string hexOf(uint64_t hash) { return fmt::format("{:016x}", hash); }

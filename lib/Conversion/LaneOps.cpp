@@ -179,19 +179,21 @@ void loadTile(LoadTileOp load, ImplicitLocOpBuilder &b, IRMapping &mapping) {
               vector::FromElementsOp::create(b, type, elements));
 }
 
+/// Elements of a memref that one copy moves.
+VectorType sixteenBytesOf(Value memref) {
+  const Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return VectorType::get(
+      {kCopyBytes * 8 / int64_t(element.getIntOrFloatBitWidth())}, element);
+}
+
 void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
                  IRMapping &mapping) {
-  auto typeFor = [&](Value memref) {
-    const Type element = cast<MemRefType>(memref.getType()).getElementType();
-    return VectorType::get(
-        {kCopyBytes * 8 / int64_t(element.getIntOrFloatBitWidth())}, element);
-  };
   auto lookup = [&](ValueRange values) {
     return llvm::map_to_vector(values,
                                [&](Value v) { return mapping.lookup(v); });
   };
   const llvm::MaybeAlign align(kCopyBytes);
-  const VectorType type = typeFor(copy.getTarget());
+  const VectorType type = sixteenBytesOf(copy.getTarget());
   auto branch =
       scf::IfOp::create(b, TypeRange(type), mapping.lookup(copy.getValid()),
                         /*withElseRegion=*/true);
@@ -199,7 +201,7 @@ void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     Value bytes = vector::LoadOp::create(
-        b, typeFor(copy.getSource()), mapping.lookup(copy.getSource()),
+        b, sixteenBytesOf(copy.getSource()), mapping.lookup(copy.getSource()),
         lookup(copy.getSourceIndices()), false, align);
     if (bytes.getType() != type)
       bytes = vector::BitCastOp::create(b, type, bytes);
@@ -215,12 +217,6 @@ void copy16Bytes(CopyAsyncOp copy, ImplicitLocOpBuilder &b,
 }
 
 void copyBytes(BulkCopyOp copy, ImplicitLocOpBuilder &b, IRMapping &mapping) {
-  // Elements of either memref that 16 bytes are.
-  auto perCopy = [](Value memref) {
-    const Type element = cast<MemRefType>(memref.getType()).getElementType();
-    return VectorType::get(
-        {kCopyBytes * 8 / int64_t(element.getIntOrFloatBitWidth())}, element);
-  };
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, value);
   };
@@ -239,8 +235,8 @@ void copyBytes(BulkCopyOp copy, ImplicitLocOpBuilder &b, IRMapping &mapping) {
     at.back() = arith::AddIOp::create(b, at.back(), elements);
     return at;
   };
-  const VectorType from = perCopy(copy.getSource()),
-                   to = perCopy(copy.getTarget());
+  const VectorType from = sixteenBytesOf(copy.getSource()),
+                   to = sixteenBytesOf(copy.getTarget());
   Value bytes = vector::LoadOp::create(
       b, from, mapping.lookup(copy.getSource()),
       place(copy.getSourceIndices(), from), false, align);

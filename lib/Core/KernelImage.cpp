@@ -21,15 +21,13 @@
 
 #include "decant/Core/KernelImage.h"
 
+#include "FileBytes.h"
 #include "HeaderFields.h"
 #include "decant/Core/ImageHeader.h"
 
 #include <fmt/format.h>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
-#define XXH_INLINE_ALL // nothing to link with
-#include <xxhash.h>
 
 using namespace decant;
 using nlohmann::json;
@@ -72,27 +70,10 @@ const std::initializer_list<ElementType> kElementTypes = {
 const std::initializer_list<DecayShape> kDecayShapes = {
     DecayShape::None, DecayShape::Scalar, DecayShape::Vector};
 
-void storeLittle(std::string &bytes, uint64_t value, int count) {
-  for (int i = 0; i < count; ++i)
-    bytes.push_back(static_cast<char>(value >> (8 * i)));
-}
-
-uint64_t loadLittle(const std::string &bytes, size_t offset, int count) {
-  uint64_t value = 0;
-  for (int i = 0; i < count; ++i)
-    value |= uint64_t(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
-  return value;
-}
-
 /// Of every byte but those of the hash itself.
 uint64_t hashFile(const std::string &bytes) {
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
-      XXH3_createState(), XXH3_freeState);
-  XXH3_64bits_reset(state.get());
-  XXH3_64bits_update(state.get(), bytes.data(), kHashOffset);
-  XXH3_64bits_update(state.get(), bytes.data() + kPrefixBytes,
-                     bytes.size() - kPrefixBytes);
-  return XXH3_64bits_digest(state.get());
+  const std::string_view all = bytes;
+  return hashOfBoth(all.substr(0, kHashOffset), all.substr(kPrefixBytes));
 }
 
 json layoutToJson(const SlotLayout &layout) {
