@@ -633,7 +633,8 @@ def Decant_BulkStartOp : Decant_Op<"bulk_start", [MemoryEffects<[MemRead, MemWri
   let summary = "makes `arrival` count the bulk copies of a block";
   let description = [{
     One lane of the block executes it, once, and its warp meets at a barrier before
-    any of it starts a copy. `arrival` has 16 bytes of scratch.
+    any of it starts a copy. `arrival` has 16 bytes of scratch, which hold nothing
+    else before bulk_end.
 
     ```mlir
     decant.kernel @starts() attributes {lanes = array<i64: 1, 1>} {
@@ -706,6 +707,28 @@ def Decant_BulkWaitOp : Decant_Op<"bulk_wait", [MemoryEffects<[MemRead, MemWrite
       decant.bulk_start %arrival : memref<1x4xf32>
       decant.bulk_expect %none by %arrival : memref<1x4xf32>
       decant.bulk_wait %arrival : memref<1x4xf32>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$arrival);
+  let assemblyFormat = "$arrival attr-dict `:` type($arrival)";
+}
+
+def Decant_BulkEndOp : Decant_Op<"bulk_end", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the scratch of `arrival` back";
+  let description = [{
+    By one lane, between two barriers: all lanes have waited, and none uses the
+    scratch yet. Without it, the hardware may still write there.
+
+    ```mlir
+    decant.kernel @ends() attributes {lanes = array<i64: 1, 1>} {
+      %none = arith.constant 0 : index
+      %arrival = decant.scratch : memref<1x4xf32>
+      decant.bulk_start %arrival : memref<1x4xf32>
+      decant.bulk_expect %none by %arrival : memref<1x4xf32>
+      decant.bulk_wait %arrival : memref<1x4xf32>
+      decant.bulk_end %arrival : memref<1x4xf32>
       decant.return
     }
     ```

@@ -278,6 +278,7 @@ bool decant::mapLaneOp(Operation *op, ImplicitLocOpBuilder &b,
   else if (auto load = dyn_cast<LoadTileOp>(op))
     loadTile(load, b, mapping);
   else // copies were done at once
-    return isa<CopyWaitOp, BulkStartOp, BulkExpectOp, BulkWaitOp>(op);
+    return isa<CopyWaitOp, BulkStartOp, BulkExpectOp, BulkWaitOp, BulkEndOp>(
+        op);
   return true;
 }

@@ -272,6 +272,10 @@ public:
         arith::IndexCastOp::create(b, b.getI32Type(), bytes), Value(), Value());
   }
 
+  void endBulk(Value arrival) {
+    NVVM::MBarrierInvalOp::create(b, pointer(arrival, kSharedSpace));
+  }
+
   void expectBulk(Value bytes, Value arrival) {
     NVVM::MBarrierArriveExpectTxOp::create(
         b, Type(), pointer(arrival, kSharedSpace),
@@ -521,6 +525,8 @@ bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
     emit.expectBulk(operand(expect.getBytes()), operand(expect.getArrival()));
   else if (auto wait = dyn_cast<BulkWaitOp>(op))
     emit.waitBulk(operand(wait.getArrival()));
+  else if (auto end = dyn_cast<BulkEndOp>(op))
+    emit.endBulk(operand(end.getArrival()));
   else
     return false;
   return true;

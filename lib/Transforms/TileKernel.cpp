@@ -511,6 +511,7 @@ private:
       return;
     tile->ifTrue(last.full, [&] {
       tile->barrier(); // the token's records are there
+      mma->endArrival();
       callFold(*last.head);
     });
     last = {};

@@ -288,6 +288,30 @@ decant.kernel @copies(%pool: memref<4x16xf16>, %row: index, %column: index, %val
 
 // -----
 
+// One lane starts, expects and copies; what arrived is counted in 8 bytes of shared
+// memory, which are given back before anything else may lie there.
+// CHECK-LABEL: gpu.func @bulk(
+// CHECK: nvvm.mbarrier.init %[[ARRIVAL:.*]], %{{.*}} : !llvm.ptr<3>, i32
+// CHECK-NEXT: nvvm.fence.mbarrier.init
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: nvvm.mbarrier.inval %{{.*}} : !llvm.ptr<3>
+decant.kernel @bulk(%pool: memref<1x64xi8>, %bytes: index) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %codes = decant.scratch : memref<1x64xi8, #gpu.address_space<workgroup>>
+  %arrival = decant.scratch : memref<1x4xf32, #gpu.address_space<workgroup>>
+  decant.bulk_start %arrival : memref<1x4xf32, #gpu.address_space<workgroup>>
+  decant.bulk_expect %bytes by %arrival : memref<1x4xf32, #gpu.address_space<workgroup>>
+  decant.bulk_copy %bytes of %pool[%zero, %zero] to %codes[%zero, %zero] by %arrival
+      : memref<1x64xi8>, memref<1x64xi8, #gpu.address_space<workgroup>>, memref<1x4xf32, #gpu.address_space<workgroup>>
+  decant.bulk_wait %arrival : memref<1x4xf32, #gpu.address_space<workgroup>>
+  decant.bulk_end %arrival : memref<1x4xf32, #gpu.address_space<workgroup>>
+  decant.return
+}
+
+// -----
+
 // CHECK-LABEL: gpu.func @shifts(
 // CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
 // CHECK: %[[WARP:.*]] = arith.constant 32 : i32

@@ -180,10 +180,16 @@ decant.kernel @commit(%state: !pool, %at: index, %min_fill: i64) attributes {
 // BULK-COUNT-1: decant.copy_async %{{.*}} : memref<1x1024xi8>, memref<1x1024xi8, #gpu.address_space<workgroup>>
 // BULK-LABEL: decant.kernel @step(
 // BULK: decant.bulk_start %[[ARRIVAL:.*]] :
+// BULK: decant.barrier warp
+// BULK: decant.bulk_expect %c1024 by %[[ARRIVAL]]
 // BULK-NEXT: decant.bulk_copy %c1024 of %{{.*}} to %[[STAGED:.*]][%c0, %c0] by %[[ARRIVAL]] : memref<1x1024xi8>
-// BULK-NEXT: decant.bulk_expect %c1024 by %[[ARRIVAL]]
 // BULK: decant.copy_wait
 // BULK-NEXT: decant.barrier
 // BULK: decant.bulk_wait %[[ARRIVAL]]
 // BULK: vector.load %[[STAGED]][
 // BULK: decant.unpack_codes
+// The fold's scratch lies where the arrival was.
+// BULK: decant.barrier
+// BULK: decant.bulk_end %[[ARRIVAL]]
+// BULK: decant.barrier
+// BULK: decant.call @fold(

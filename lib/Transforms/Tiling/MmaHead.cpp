@@ -8,6 +8,8 @@
 
 #include "MmaHead.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace decant;
 
@@ -21,6 +23,9 @@ constexpr int kRecordsPerRound = 4;
 constexpr int kHalvesPerCopy = 8; // 16 bytes
 /// Tiles of elements: 128.
 constexpr int kLeastShared = 8;
+/// Each share loads all decays.
+constexpr int kMostDecayShares = 2;
+constexpr int kMostTokensTogether = 16;
 
 int roundUp(int value, int multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -150,16 +155,34 @@ void MmaHead::stageCodes() {
 
 /// By one lane. Rows of panels are too short for that.
 void MmaHead::stageCodesInBulk() {
-  arrival = arena.take(ElementType::F32, 1, 4);
-  workspace = arena.mark();
+  startArrival();
   const Value zero = t.index(0);
   const Value bytes = t.index(codes.width * elementBytes(codes.type));
   t.ifTrue(warp.equal(warp.thread, 0), [&] {
-    BulkStartOp::create(t.b, arrival.memref);
+    BulkExpectOp::create(t.b, bytes, arrival);
     BulkCopyOp::create(t.b, bytes, codes.memref, ValueRange{zero, zero},
-                       staged.memref, ValueRange{zero, zero}, arrival.memref);
-    BulkExpectOp::create(t.b, bytes, arrival.memref);
+                       staged.memref, ValueRange{zero, zero}, arrival);
   });
+}
+
+/// As the kernel starts, before there are loads that its fence might wait for.
+void MmaHead::startArrival() {
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointAfter(t.firstValue.getDefiningOp());
+  arrival = ScratchOp::create(t.b, MemRefType::get({1, 4}, t.b.getF32Type(),
+                                                   MemRefLayoutAttrInterface(),
+                                                   t.scratchMemory()));
+  Value lane = t.add(t.keyLane, t.valueLane);
+  t.ifTrue(warp.equal(lane, 0), [&] { BulkStartOp::create(t.b, arrival); });
+  t.warpBarrier();
+}
+
+void MmaHead::endArrival() {
+  if (!arrival)
+    return;
+  t.ifTrue(warp.equal(warp.thread, 0),
+           [&] { BulkEndOp::create(t.b, arrival); });
+  t.barrier();
 }
 
 void MmaHead::copyCompensators() {
@@ -226,31 +249,65 @@ void MmaHead::finishTerms(Value keyDecay, Value fill) {
   decayKeys(fill);
 }
 
-/// A thread takes one key through all terms, from the newest record back.
+/// A thread takes two keys through its share of the terms. The newest records
+/// come first, and none waits for another's loads: the decays are multiplied up
+/// as if the window were full, by 1 where it is not.
 void MmaHead::decayKeys(Value fill) {
+  constexpr int kKeys = 2;
+  const int pairs = layout.paddedKey / kKeys;
+  // As many shares as there are threads for them.
+  const int shares = std::clamp(warp.threads / pairs, 1, kMostDecayShares);
+  warp.forElements(shares * pairs, [&](Value place, Value inside) {
+    Value share = arith::DivUIOp::create(t.b, place, t.index(pairs));
+    Value key = t.mul(arith::RemUIOp::create(t.b, place, t.index(pairs)),
+                      t.index(kKeys));
+    for (int s = 0; s < shares; ++s) {
+      Value mine = shares > 1 ? warp.equal(share, s) : inside;
+      if (shares > 1 && inside)
+        mine = arith::AndIOp::create(t.b, mine, inside);
+      t.ifTrue(mine, [&] { decayShare(key, s, shares, fill); });
+    }
+  });
+}
+
+/// Every `shares`-th of the terms.
+void MmaHead::decayShare(Value key, int share, int shares, Value fill) {
+  constexpr int kKeys = 2;
   const int writes = layout.record.writes;
-  auto scaleTerm = [&](Value row, Value key, Value factor) {
-    Value x = t.loadScalar(termKeys, row, key);
-    t.storeScalar(termKeys, row, key, t.mul(x, factor));
+  auto scaleTerm = [&](Value row, Value factor) {
+    Value x = t.load(termKeys, row, key, kKeys);
+    warp.storeRaw(termKeys, row, key, warp.halves(t.mul(x, factor), termType));
   };
-  warp.forElements(layout.paddedKey, [&](Value key, Value inside) {
-    t.ifTrue(inside, [&] {
-      Value total = t.loadScalar(totalDecay, t.index(0), key);
-      for (int r = 0; r < layout.compensators; ++r)
-        scaleTerm(t.index(records + r), key, total);
-      if (layout.window == 1)
-        return;
-      t.loop(t.index(0), fill, 1, {t.f32(1)},
-             [&](Value age, ValueRange carried) {
-               Value newest = arith::SubIOp::create(t.b, fill, t.index(1));
-               Value token = arith::SubIOp::create(t.b, newest, age);
-               Value first = t.mul(token, t.index(writes));
-               for (int n = 0; n < writes; ++n)
-                 scaleTerm(t.add(first, t.index(n)), key, carried[0]);
-               Value decay = t.loadScalar(decayPanel, token, key);
-               return SmallVector<Value>{t.mul(carried[0], decay)};
-             });
-    });
+  Value total = t.load(totalDecay, t.index(0), key, kKeys);
+  for (int r = share; r < layout.compensators; r += shares)
+    scaleTerm(t.index(records + r), total);
+  if (layout.window == 1)
+    return;
+  const Value one = t.splat(t.f32(1), t.vectorOf(int64_t(kKeys)));
+  const int together = layout.window <= kMostTokensTogether
+                           ? layout.window
+                           : std::gcd(layout.window, kMostTokensTogether);
+  auto scaleTokens = [&](Value first, Value since) {
+    for (int i = together - 1; i >= 0; --i) {
+      Value token = t.add(first, t.index(i));
+      if (i % shares == share)
+        for (int n = 0; n < writes; ++n)
+          scaleTerm(t.add(t.mul(token, t.index(writes)), t.index(n)), since);
+      Value decay = t.load(decayPanel, token, key, kKeys);
+      since = t.mul(since, arith::SelectOp::create(t.b, warp.less(token, fill),
+                                                   decay, one));
+    }
+    return since;
+  };
+  if (together == layout.window) {
+    scaleTokens(t.index(0), one);
+    return;
+  }
+  Value groups = arith::CeilDivUIOp::create(t.b, fill, t.index(together));
+  t.loop(t.index(0), groups, 1, {one}, [&](Value i, ValueRange since) {
+    Value behind = arith::SubIOp::create(t.b, groups, t.add(i, t.index(1)));
+    return SmallVector<Value>{
+        scaleTokens(t.mul(behind, t.index(together)), since[0])};
   });
 }
 
@@ -270,13 +327,14 @@ Value MmaHead::decaySince(Value token, Value fill) {
                 })[0];
 }
 
-/// For windows that a warp covers: lane l loads what follows token l.
+/// For windows that a warp covers: lane l loads what follows token l, whether
+/// that counts or not, so that no load waits for the fill.
 Value MmaHead::decaySinceLane(Value fill) {
   Value next = t.add(t.keyLane, t.index(1));
   Value counts = warp.less(next, fill);
-  Value safe = arith::SelectOp::create(t.b, counts, next, t.index(0));
+  Value place = arith::MinUIOp::create(t.b, next, t.index(layout.window - 1));
   Value product = arith::SelectOp::create(
-      t.b, counts, t.loadScalar(head.recordKeyDecay, safe, t.index(0)),
+      t.b, counts, t.loadScalar(head.recordKeyDecay, place, t.index(0)),
       t.f32(1));
   for (int64_t distance = 1; distance < layout.window; distance *= 2) {
     Value further =
@@ -490,8 +548,8 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
 
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
-  if (arrival.memref)
-    BulkWaitOp::create(t.b, arrival.memref);
+  if (arrival)
+    BulkWaitOp::create(t.b, arrival);
   auto addChunks = [&](ArrayRef<Value> chunks, Value c,
                        SmallVector<Value> &sums) {
     const SmallVector<Value> right = warp.rightOfFirst(

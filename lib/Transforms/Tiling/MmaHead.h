@@ -44,6 +44,8 @@ public:
   /// the head as the drafts before it leave it.
   void loadState();
   void loadToken(const StoredHead &after);
+  /// Before a function that lays out shared memory anew; behind a barrier.
+  void endArrival();
   bool isLoaded() const { return loaded.has_value(); }
   /// Where codes are read from.
   const View &readableCodes() const { return staged.memref ? staged : codes; }
@@ -66,6 +68,7 @@ private:
   void loadCodes(Loaded &now);
   void stageCodes();
   void stageCodesInBulk();
+  void startArrival();
   void copyCompensators();
   void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
@@ -74,6 +77,7 @@ private:
   /// Applies decays that are vectors to the keys, once those are there.
   void finishTerms(mlir::Value keyDecay, mlir::Value fill);
   void decayKeys(mlir::Value fill);
+  void decayShare(mlir::Value key, int share, int shares, mlir::Value fill);
   /// weights[t] of the terms under scalar decays, 1 without.
   void weighTerms(mlir::Value keyDecay, mlir::Value fill);
   mlir::Value decaySince(mlir::Value token, mlir::Value fill);
@@ -121,8 +125,8 @@ private:
   int firstRead, readEnd;     // rows that a read takes, zeros at their end
   View codes;
   int64_t stagedPlace = 0;
-  View staged;  // the codes in shared memory; empty: they are not
-  View arrival; // of bulk copies; empty: there are none
+  View staged;         // the codes in shared memory; empty: they are not
+  mlir::Value arrival; // of bulk copies; null: there are none
   View termKeys, termValues, decayPanel, totalDecay, weights;
   Arena arena;
   int64_t workspace = 0;
