@@ -112,6 +112,13 @@ int mmaKeysPerLane(const SlotLayout &layout) {
   return keys;
 }
 
+bool refits(const SlotLayout &layout) {
+  return std::any_of(layout.scales.begin(), layout.scales.end(),
+                     [](const ScaleSpec &scale) {
+                       return scale.fit == ScaleFit::LeastSquares;
+                     });
+}
+
 /// Compensators whose Gram matrix takes no more registers than other work.
 constexpr int kFew = 4;
 
@@ -158,6 +165,8 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   if (layout.record.keyDecay == DecayShape::Vector)
     registers += (staged ? 3 : 2) * kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
+    registers += 2 * kMore;
+  if (refits(layout)) // its sums, of two kinds
     registers += 2 * kMore;
   if (layout.compensators > kFew && !staged) // their Gram matrix
     registers = std::max(registers, kBase + 4 * kMore);
@@ -207,9 +216,12 @@ std::string whyNoTiles(const SlotLayout &layout) {
   if (layout.rounding != Rounding::Nearest)
     return "strategy mma rounds to the nearest code";
   for (const ScaleSpec &scale : layout.scales)
-    if (scale.fit == ScaleFit::LeastSquares ||
-        scale.fit == ScaleFit::RootMeanSquare)
+    if (scale.fit == ScaleFit::RootMeanSquare)
       return fmt::format("strategy mma has no fit {}", toString(scale.fit));
+    else if (scale.fit == ScaleFit::LeastSquares && scale.axis != Axis::Value)
+      return fmt::format("strategy mma refits scales of value columns; one is "
+                         "of axis {}",
+                         toString(scale.axis));
     else if (isGrouped(scale) || scale.axis == Axis::Head ||
              !isWideFloat(scale.type))
       return fmt::format("strategy mma has scales of f32, f16 or bf16 for key "
@@ -570,7 +582,8 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
         target.maxSharedBytes >= kHopperShared) {
       Schedule staged = schedule;
       staged.fetch = stagedFetch(layout, target);
-      if (check(staged, layout, target).ok())
+      if (check(staged, layout, target).ok() &&
+          mmaSharedBytes(staged, layout) <= target.maxSharedBytes)
         schedule = staged;
     }
     // A long window with many compensators may need more than a block has.

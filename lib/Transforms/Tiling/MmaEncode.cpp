@@ -157,7 +157,7 @@ SmallVector<MmaFold::ValueSide> MmaFold::ownValueSides() {
 
 void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
   const ReduceKind kind =
-      scale.fit == ScaleFit::AbsMax ? ReduceKind::Max : ReduceKind::Add;
+      scale.fit == ScaleFit::SqrtMeanAbs ? ReduceKind::Add : ReduceKind::Max;
   const VectorAxis axis =
       scale.axis == Axis::Key ? VectorAxis::Key : VectorAxis::Value;
   const bool keys = axis == VectorAxis::Key;
@@ -186,6 +186,8 @@ void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
   });
   hasInverse[int(axis)] = true;
   t.barrier();
+  if (scale.fit == ScaleFit::LeastSquares)
+    refitValueScale(last ? layout.scales.size() - 1 : 0);
   if (keys)
     t.storeAlong(axis, h.head.keyScale, t.index(0),
                  t.loadAlong(axis, rowScale, t.index(0)));
@@ -274,14 +276,73 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
   }
 }
 
+/// A scale over what the codes that it gave ask for (ScaleFit.h): q are the
+/// codes, y what is rounded to them, r the scales of the keys.
+void MmaFold::refitValueScale(size_t index) {
+  const double largest = maxCode(layout.codes.type);
+  const VectorType two = t.vectorOf(int64_t(2));
+  const int tiles = warp.valueTilesPerWarp;
+  auto ofValues = [&](Value x) { // over two keys
+    auto pick = [&](int64_t first, int64_t second) {
+      return vector::ShuffleOp::create(t.b, x, x,
+                                       ArrayRef<int64_t>{first, second});
+    };
+    return t.add(pick(0, 2), pick(1, 3));
+  };
+  SmallVector<Value> sums = overOwnTiles(
+      SmallVector<Value>(2 * tiles, t.zeros(two)),
+      [&](ArrayRef<Value> chunks, Value c, ValueRange carried) {
+        const SmallVector<ValueSide> sides = ownValueSides();
+        SmallVector<Value> next(carried);
+        for (int n = 0; n < warp.tilesPerChunk; ++n) {
+          const KeySide keys = keySide(keyTile(c, n));
+          Value first = t.mul(keyTile(c, n), t.index(kTile));
+          for (int half = 0; half < 2; ++half) {
+            Value r;
+            if (hasInverse[int(VectorAxis::Key)]) {
+              Value at = t.add(t.add(first, t.index(8 * half)), warp.pair);
+              r = twice(t, warp.raw(rowScale, t.index(0), at, 2));
+            }
+            for (auto [i, values] : llvm::enumerate(sides)) {
+              Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
+              Value y = residual(codes, half, values, keys);
+              Value q = roundToCode(t, y, -largest, largest);
+              Value rq = t.scale(q, r), ry = t.scale(y, r);
+              next[2 * i] = t.add(next[2 * i], ofValues(t.mul(rq, ry)));
+              next[2 * i + 1] = t.add(next[2 * i + 1], ofValues(t.mul(rq, rq)));
+            }
+          }
+        }
+        return next;
+      });
+  for (int i = 0; i < tiles; ++i) {
+    Value product = warp.reduceLanes(ReduceKind::Add, sums[2 * i], 1, 4);
+    Value square = warp.reduceLanes(ReduceKind::Add, sums[2 * i + 1], 1, 4);
+    Value first = t.mul(warp.ownValueTile(i), t.index(kTile));
+    t.ifTrue(warp.equal(warp.pair, 0), [&] {
+      for (int half = 0; half < 2; ++half) {
+        Value at = t.add(t.add(first, warp.group), t.index(8 * half));
+        Value old = t.loadScalar(h.head.valueScale, t.index(0), at);
+        Value fitted = refitted(t, index, old, t.element(product, half),
+                                t.element(square, half));
+        t.storeScalar(h.head.valueScale, t.index(0), at, fitted);
+        t.storeScalar(valueInverse, t.index(0), at, inverseScale(t, fitted));
+      }
+    });
+  }
+  t.barrier();
+}
+
 //===--- codes ------------------------------------------------------------===//
 
 /// Each lane overwrites codes that it alone reads in this pass.
 void MmaFold::encode() {
-  // A scale of few bits may have become smaller than what it was fitted to.
+  // A scale of few bits may have become smaller than what it was fitted to, and
+  // a refitted one is.
   const bool clamps = isInteger(layout.codes.type) &&
                       llvm::any_of(layout.scales, [](const ScaleSpec &scale) {
-                        return scale.type != ElementType::F32;
+                        return scale.type != ElementType::F32 ||
+                               scale.fit == ScaleFit::LeastSquares;
                       });
   const double largest = clamps ? maxCode(layout.codes.type) : 0;
   overOwnTiles(

@@ -126,6 +126,7 @@ private:
   void fitScale(const ScaleSpec &scale, bool last);
   void keyStatistics(ReduceKind kind, const View &out);
   void valueStatistics(ReduceKind kind, const View &out);
+  void refitValueScale(size_t index);
   void fitAndEncode();
   /// Residuals that wait for the scale of their values.
   struct Waiting {
