@@ -142,9 +142,12 @@ int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   // Columns and their two forms, scores of all warps, lines of scales.
   const int columns = std::min(layout.compensators, kColumnsTogether);
   const int longest = std::max(keys, layout.paddedValue);
-  const int fit = 4 * longest * layout.compensators +
+  int held = layout.compensators;
+  if (held > kColumnsTogether)
+    held = (held + kColumnsTogether - 1) / kColumnsTogether * kColumnsTogether;
+  const int fit = 4 * longest * held +
                   columns * 4 * (longest + 8 + terms * schedule.valueLanes) +
-                  4 * dims + 256;
+                  4 * dims + 8 * layout.compensators + 256;
   // Lines, diagonals of scales; residuals that wait for their scale have the
   // memory of codes where that is shared.
   const int waiting = staged ? 0 : keys / 32 * schedule.threads() * 16;
@@ -230,12 +233,8 @@ std::string whyNoTiles(const SlotLayout &layout) {
                          isGrouped(scale) ? ", in groups" : "");
   if (layout.record.valueDecay != DecayShape::None)
     return "strategy mma has no decays along the value axis";
-  if (layout.compensators > 0 && (layout.compKeys.type != ElementType::F16 ||
-                                  layout.compensatorRounds != 1))
-    return fmt::format("strategy mma fits compensators of f16 in one round; "
-                       "they are {} and take {}",
-                       toString(layout.compKeys.type),
-                       layout.compensatorRounds);
+  if (layout.compensators > 0 && layout.compKeys.type == ElementType::BF16)
+    return "strategy mma has compensators of f16, int8 or e4m3; they are bf16";
   if (layout.window == 1)
     return {};
   const ElementType records = layout.recordKeys.type;

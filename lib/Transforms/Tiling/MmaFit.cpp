@@ -7,15 +7,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One round of subspace iteration from a fixed start, S Q0 -> Q, S^T Q -> A,
-// B = S A. A product has eight vectors as its columns, as f16: the residual is
-// formed from what is stored, so that errors of a fit cost a little of its
-// quality and nothing else.
+// Rounds of subspace iteration from a fixed start, S Q0 -> Q, S^T Q -> A, and
+// in the end B = S A. A product has eight vectors as its columns, as f16: the
+// residual is formed from what is stored, so that errors of a fit cost a little
+// of its quality and nothing else.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Compensators.h"
 #include "MmaFold.h"
+#include "ScaleFit.h"
+#include "decant/Core/Numeric.h"
 
 using namespace mlir;
 using namespace decant;
@@ -23,7 +25,7 @@ using namespace decant;
 namespace {
 
 constexpr int kColumns = 8;
-/// Cholesky is written out; larger ranks take Gram-Schmidt in loops.
+/// Cholesky is written out, for as many columns at once.
 constexpr int kMaxCholesky = 8;
 
 int pairsOf(int rank) { return rank * (rank + 1) / 2; }
@@ -31,31 +33,42 @@ int pairsOf(int rank) { return rank * (rank + 1) / 2; }
 } // namespace
 
 /// One panel is, in turn, Q0, S Q0 made orthonormal, A = S^T of that made
-/// orthonormal, and S A: a product has read its columns before it writes any.
+/// orthonormal, which takes Q0's place for further rounds, and S A: a product
+/// has read its columns before it writes any.
 void MmaFold::fitTerms() {
   Arena &arena = h.arena;
   const int64_t mark = arena.mark();
-  const View columns = arena.take(
-      ElementType::F32, rank, std::max(layout.paddedKey, layout.paddedValue));
+  const int longest = std::max(layout.paddedKey, layout.paddedValue);
+  const int all =
+      rank <= kMaxCholesky ? rank : int(llvm::alignTo(rank, kMaxCholesky));
+  const View columns = arena.take(ElementType::F32, all, longest);
+  for (int r = rank; r < all; ++r) // dead directions
+    warp.forElements(longest, [&](Value element, Value inside) {
+      t.ifTrue(inside,
+               [&] { t.storeScalar(columns, t.index(r), element, t.f32(0)); });
+    });
   for (int r = 0; r < rank; ++r)
     t.storeAlong(VectorAxis::Value, columns, t.index(r),
                  startColumn(t, t.index(r)));
+  if (h.scalesTerms())
+    codeScale = arena.take(ElementType::F32, 2, rank);
   t.barrier();
-  // S Q0 and S A are the same code: two rounds of one loop.
-  t.loop(t.index(0), t.index(2), 1, {},
+  // S Q of all rounds and S A are the same code: rounds of one loop.
+  const int rounds = layout.compensatorRounds;
+  t.loop(t.index(0), t.index(rounds + 1), 1, {},
          [&](Value round, ValueRange) -> SmallVector<Value> {
            multiply(VectorAxis::Value, columns, columns);
-           t.ifTrue(warp.equal(round, 0), [&] {
+           t.ifTrue(warp.less(round, t.index(rounds)), [&] {
              orthonormalise(VectorAxis::Key, columns, /*passes=*/1);
              multiply(VectorAxis::Key, columns, columns);
              orthonormalise(VectorAxis::Value, columns, /*passes=*/2);
-             // The new terms' keys are still zero, and so are the terms.
-             storeTerms(VectorAxis::Value, columns, h.head.compValues,
-                        /*negate=*/false);
+             // The new terms' keys are still zero, and so are the terms. Of
+             // several rounds, the last one's stay.
+             storeTerms(VectorAxis::Value, columns);
            });
            return {};
          });
-  storeTerms(VectorAxis::Key, columns, h.head.compKeys, /*negate=*/true);
+  storeTerms(VectorAxis::Key, columns);
   t.barrier();
   arena.reset(mark);
 }
@@ -191,58 +204,138 @@ SmallVector<Value> MmaFold::withoutBias(ArrayRef<Value> sums) {
 /// matrix's condition: enough for a span, while what is stored takes two. A
 /// pivot below the floor is a dead direction, which becomes zero.
 void MmaFold::orthonormalise(VectorAxis axis, const View &columns, int passes) {
-  if (rank > kMaxCholesky)
-    return decant::orthonormalise(t, axis, columns, rank);
-  const int64_t mark = h.arena.mark();
-  const View gram = h.arena.take(ElementType::F32, 1, pairsOf(rank));
-  for (int pass = 0; pass < passes; ++pass) {
-    formGram(axis, columns, gram);
-    t.barrier();
-    choleskyPass(axis, columns, gram);
-    t.barrier();
+  if (rank <= kMaxCholesky) {
+    for (int pass = 0; pass < passes; ++pass)
+      orthonormaliseGroup(axis, columns, rank, t.index(0), {});
+    return;
   }
+  t.loop(t.index(0), t.index(passes), 1, {},
+         [&](Value, ValueRange) -> SmallVector<Value> {
+           orthonormaliseInGroups(axis, columns);
+           return {};
+         });
+}
+
+/// Columns first .. first + count - 1; `floor` is null: from their own norms.
+void MmaFold::orthonormaliseGroup(VectorAxis axis, const View &columns,
+                                  int count, Value first, Value floor) {
+  const int64_t mark = h.arena.mark();
+  const View gram = h.arena.take(ElementType::F32, 1, pairsOf(count));
+  formProducts(axis, columns, gram, pairsOf(count), [&](Value pair) {
+    // Entries (i, j), j <= i, at i (i + 1) / 2 + j.
+    Value i = t.index(0), start = t.index(0);
+    for (int row = 1; row < count; ++row) {
+      Value below = arith::CmpIOp::create(t.b, arith::CmpIPredicate::uge, pair,
+                                          t.index(pairsOf(row)));
+      i = arith::SelectOp::create(t.b, below, t.index(row), i);
+      start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)), start);
+    }
+    Value j = arith::SubIOp::create(t.b, pair, start);
+    return std::pair(t.add(first, i), t.add(first, j));
+  });
+  t.barrier();
+  choleskyPass(axis, columns, gram, count, first, floor);
+  t.barrier();
   h.arena.reset(mark);
 }
 
-/// Entries (i, j), j <= i, at i (i + 1) / 2 + j; each warp sums its share, some
-/// entries at a time.
-void MmaFold::formGram(VectorAxis axis, const View &columns, const View &gram) {
+/// A factor of more columns does not fit into registers: each eight of them are
+/// made orthogonal to those before, then among themselves. The floor is that of
+/// all columns.
+void MmaFold::orthonormaliseInGroups(VectorAxis axis, const View &columns) {
+  const int64_t mark = h.arena.mark();
+  const View norms = h.arena.take(ElementType::F32, 1, rank);
+  formProducts(axis, columns, norms, rank,
+               [&](Value column) { return std::pair(column, column); });
+  t.barrier();
+  t.loop(t.index(0), t.index(llvm::divideCeil(rank, kMaxCholesky)), 1, {},
+         [&](Value group, ValueRange) -> SmallVector<Value> {
+           Value first = t.mul(group, t.index(kMaxCholesky));
+           t.loop(t.index(0), first, kMaxCholesky, {},
+                  [&](Value before, ValueRange) -> SmallVector<Value> {
+                    project(axis, columns, before, first);
+                    return {};
+                  });
+           Value trace = t.f32(0);
+           for (int i = 0; i < rank; ++i)
+             trace = t.add(trace, t.loadScalar(norms, t.index(0), t.index(i)));
+           orthonormaliseGroup(axis, columns, kMaxCholesky, first,
+                               t.mul(trace, t.f32(kPivotFloor / rank)));
+           return {};
+         });
+  h.arena.reset(mark);
+}
+
+/// Takes out of eight columns what lies in the span of eight before them.
+void MmaFold::project(VectorAxis axis, const View &columns, Value before,
+                      Value first) {
+  constexpr int kCount = kMaxCholesky;
+  const int64_t mark = h.arena.mark();
+  const View shares = h.arena.take(ElementType::F32, 1, kCount * kCount);
+  formProducts(axis, columns, shares, kCount * kCount, [&](Value pair) {
+    Value i = arith::DivUIOp::create(t.b, pair, t.index(kCount));
+    Value j = arith::RemUIOp::create(t.b, pair, t.index(kCount));
+    return std::pair(t.add(first, i), t.add(before, j));
+  });
+  t.barrier();
+  warp.forElements(dimOf(axis), [&](Value element, Value inside) {
+    SmallVector<Value> basis;
+    for (int j = 0; j < kCount; ++j)
+      basis.push_back(
+          t.loadScalar(columns, t.add(before, t.index(j)), element));
+    t.ifTrue(inside, [&] {
+      t.loop(t.index(0), t.index(kCount), 1, {},
+             [&](Value i, ValueRange) -> SmallVector<Value> {
+               Value row = t.add(first, i);
+               Value x = t.loadScalar(columns, row, element);
+               Value own = t.load(shares, t.index(0), t.mul(i, t.index(kCount)),
+                                  kCount);
+               for (int j = 0; j < kCount; ++j)
+                 x = math::FmaOp::create(
+                     t.b, arith::NegFOp::create(t.b, t.element(own, j)),
+                     basis[j], x);
+               t.storeScalar(columns, row, element, x);
+               return {};
+             });
+    });
+  });
+  t.barrier();
+  h.arena.reset(mark);
+}
+
+/// out[p] = product of the columns that `columnsOf` gives for p, of `count`;
+/// each warp sums its share, some of them at a time.
+void MmaFold::formProducts(VectorAxis axis, const View &columns,
+                           const View &out, int count, ColumnsOf columnsOf) {
   constexpr int kTogether = 9; // all of 36 by four warps
-  const int pairs = pairsOf(rank), each = llvm::divideCeil(pairs, warp.warps);
+  const int each = llvm::divideCeil(count, warp.warps);
   for (int first = 0; first < each; first += kTogether) {
     SmallVector<Value> own, sums;
     for (int n = first; n < std::min(each, first + kTogether); ++n) {
-      Value pair = t.add(t.index(n * warp.warps), t.valueLane);
-      if ((n + 1) * warp.warps > pairs) // others repeat the last
-        pair = arith::MinUIOp::create(t.b, pair, t.index(pairs - 1));
-      own.push_back(pair);
-      sums.push_back(gramEntry(axis, columns, pair));
+      Value place = t.add(t.index(n * warp.warps), t.valueLane);
+      if ((n + 1) * warp.warps > count) // others repeat the last
+        place = arith::MinUIOp::create(t.b, place, t.index(count - 1));
+      own.push_back(place);
+      const auto [i, j] = columnsOf(place);
+      sums.push_back(product(axis, columns, i, j));
     }
     Value all = t.laneReduce(ReduceKind::Add,
                              vector::FromElementsOp::create(
                                  t.b, t.vectorOf(int64_t(sums.size())), sums),
                              VectorAxis::Key);
     t.ifTrue(warp.equal(t.keyLane, 0), [&] {
-      for (auto [n, pair] : llvm::enumerate(own))
-        t.storeScalar(gram, t.index(0), pair, t.element(all, n));
+      for (auto [n, place] : llvm::enumerate(own))
+        t.storeScalar(out, t.index(0), place, t.element(all, n));
     });
   }
 }
 
 /// The lane's part of a sum over the dim.
-Value MmaFold::gramEntry(VectorAxis axis, const View &columns, Value pair) {
+Value MmaFold::product(VectorAxis axis, const View &columns, Value i, Value j) {
   const int dim = dimOf(axis);
   constexpr int kWarp = 32;
   const int width = dim % (4 * kWarp) == 0 ? 4 : dim % (2 * kWarp) == 0 ? 2 : 1;
   const VectorType part = t.vectorOf(int64_t(width));
-  Value i = t.index(0), start = t.index(0);
-  for (int row = 1; row < rank; ++row) {
-    Value below = arith::CmpIOp::create(t.b, arith::CmpIPredicate::uge, pair,
-                                        t.index(pairsOf(row)));
-    i = arith::SelectOp::create(t.b, below, t.index(row), i);
-    start = arith::SelectOp::create(t.b, below, t.index(pairsOf(row)), start);
-  }
-  Value j = arith::SubIOp::create(t.b, pair, start);
   Value sum = t.zeros(part);
   for (int element = 0; element < dim; element += kWarp * width) {
     Value at = t.add(t.mul(t.keyLane, t.index(width)), t.index(element));
@@ -260,15 +353,18 @@ Value MmaFold::gramEntry(VectorAxis axis, const View &columns, Value pair) {
 }
 
 void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
-                           const View &gram) {
+                           const View &gram, int rank, Value first,
+                           Value floor) {
   const int dim = dimOf(axis);
   auto entry = [&](int i, int j) {
     return t.loadScalar(gram, t.index(0), t.index(pairsOf(i) + j));
   };
-  Value trace = t.f32(0);
-  for (int i = 0; i < rank; ++i)
-    trace = t.add(trace, entry(i, i));
-  Value floor = t.mul(trace, t.f32(kPivotFloor / rank));
+  if (!floor) {
+    Value trace = t.f32(0);
+    for (int i = 0; i < rank; ++i)
+      trace = t.add(trace, entry(i, i));
+    floor = t.mul(trace, t.f32(kPivotFloor / rank));
+  }
   SmallVector<SmallVector<Value>> lower(rank);
   SmallVector<Value> inverse, alive;
   auto minusProduct = [&](Value x, Value y, Value z) {
@@ -294,7 +390,7 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
   warp.forElements(dim, [&](Value element, Value inside) {
     SmallVector<Value> x;
     for (int i = 0; i < rank; ++i)
-      x.push_back(t.loadScalar(columns, t.index(i), element));
+      x.push_back(t.loadScalar(columns, t.add(first, t.index(i)), element));
     for (int i = 0; i < rank; ++i) {
       for (int k = 0; k < i; ++k)
         x[i] = minusProduct(lower[i][k], x[k], x[i]);
@@ -304,22 +400,74 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
     }
     t.ifTrue(inside, [&] {
       for (int i = 0; i < rank; ++i)
-        t.storeScalar(columns, t.index(i), element, x[i]);
+        t.storeScalar(columns, t.add(first, t.index(i)), element, x[i]);
     });
   });
 }
 
-/// The fitted terms as f16, to the slot and to the panel.
-void MmaFold::storeTerms(VectorAxis axis, const View &fitted,
-                         const View &stored, bool negate) {
+/// What a fitted term's elements over `codeScale` become: codes of bytes.
+void MmaFold::scaleCodes(VectorAxis axis, const View &fitted) {
+  const int64_t mark = h.arena.mark();
+  const View partial = h.arena.take(ElementType::F32, warp.warps, rank);
+  SmallVector<Value> sizes(rank);
+  warp.forElements(dimOf(axis), [&](Value element, Value) {
+    for (int r = 0; r < rank; ++r) {
+      Value size =
+          math::AbsFOp::create(t.b, t.loadScalar(fitted, t.index(r), element));
+      sizes[r] =
+          sizes[r] ? arith::MaxNumFOp::create(t.b, sizes[r], size) : size;
+    }
+  });
+  Value all = warp.blockReduce(
+      ReduceKind::Max,
+      vector::FromElementsOp::create(t.b, t.vectorOf(int64_t(rank)), sizes),
+      partial);
+  const double largestCode = maxFinite(layout.compKeys.type);
+  t.ifTrue(warp.equal(warp.thread, 0), [&] {
+    warp.storeRaw(codeScale, t.index(int(axis)), t.index(0),
+                  t.scale(all, t.f32(1 / largestCode)));
+  });
+  t.barrier();
+  h.arena.reset(mark);
+}
+
+/// The fitted terms to the slot and to the panel, keys negated. Of bytes, which
+/// are stored as codes, the panel has the values over a power of two and the
+/// keys under the scale of both, which follow the values.
+void MmaFold::storeTerms(VectorAxis axis, const View &fitted) {
+  const bool keys = axis == VectorAxis::Key, scales = h.scalesTerms();
+  const View &stored = keys ? h.head.compKeys : h.head.compValues;
+  const ElementType type = layout.compKeys.type;
+  if (scales)
+    scaleCodes(axis, fitted);
+  auto scaleAlong = [&](VectorAxis of, Value term) {
+    return t.loadScalar(codeScale, t.index(int(of)), term);
+  };
+  auto scaleOfBoth = [&](Value term) {
+    return t.mul(scaleAlong(VectorAxis::Key, term),
+                 scaleAlong(VectorAxis::Value, term));
+  };
   warp.forElements(dimOf(axis), [&](Value element, Value inside) {
     t.ifTrue(inside, [&] {
       for (int r = 0; r < rank; ++r) {
-        Value x = t.loadScalar(fitted, t.index(r), element);
-        t.storeScalar(stored, t.index(r), element, x);
+        Value term = t.index(r);
+        Value x = t.loadScalar(fitted, term, element);
+        if (scales)
+          x = asStored(t, type,
+                       t.mul(x, inverseScale(t, scaleAlong(axis, term))));
+        t.storeScalar(stored, term, element, x);
+        if (scales)
+          x = t.mul(x, keys ? t.mul(scaleOfBoth(term), t.f32(powerAbove(type)))
+                            : t.f32(1 / powerAbove(type)));
         t.storeScalar(termsOf(axis), t.index(firstNew + r), element,
-                      negate ? arith::NegFOp::create(t.b, x).getResult() : x);
+                      keys ? arith::NegFOp::create(t.b, x).getResult() : x);
       }
     });
   });
+  if (scales && keys)
+    warp.forElements(rank, [&](Value term, Value inside) {
+      t.ifTrue(inside, [&] {
+        t.storeScalar(h.head.compScale, t.index(0), term, scaleOfBoth(term));
+      });
+    });
 }

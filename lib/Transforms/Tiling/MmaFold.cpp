@@ -84,7 +84,7 @@ void MmaFold::start(const TokenUpdate &update) {
   h.zeroRows(firstNew + rank, h.allRows);
   CopyWaitOp::create(t.b);
   t.barrier();
-  if (layout.record.keyDecay == DecayShape::Scalar)
+  if (layout.record.keyDecay == DecayShape::Scalar || h.scalesTerms())
     weighValues();
   const View partial = arena.take(ElementType::F32, warp.warps, 2);
   Value all = warp.blockReduce(
@@ -122,9 +122,12 @@ void MmaFold::weighValues() {
                   t.ifTrue(inside, [&] {
                     Value weight = t.loadScalar(h.weights, t.index(0), row);
                     Value values = t.load(h.termValues, row, column, kTogether);
-                    warp.storeRaw(
-                        h.termValues, row, column, // weights are 1 at most
-                        warp.halves(t.scale(values, weight), h.termType));
+                    values = t.scale(values, weight);
+                    // Weights are 1 at most, but for scales.
+                    warp.storeRaw(h.termValues, row, column,
+                                  h.scalesTerms()
+                                      ? t.narrow(values, h.termType)
+                                      : warp.halves(values, h.termType));
                   });
                 });
   t.barrier();

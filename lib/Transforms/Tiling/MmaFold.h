@@ -55,7 +55,7 @@ private:
   //===--- start (MmaFold.cpp) --------------------------------------------===//
   void start(const TokenUpdate &update);
   void storeUpdate(const TokenUpdate &update);
-  /// Scalar decays go into the terms' values, once for all passes.
+  /// Scalar decays and scales go into the terms' values, once for all passes.
   void weighValues();
   mlir::Value largestOf(const View &line, int dim);
   /// Of the largest scale along the axis.
@@ -99,11 +99,21 @@ private:
                                             mlir::Value c);
   llvm::SmallVector<mlir::Value> withoutBias(llvm::ArrayRef<mlir::Value> sums);
   void orthonormalise(VectorAxis axis, const View &columns, int passes);
-  void choleskyPass(VectorAxis axis, const View &columns, const View &gram);
-  mlir::Value gramEntry(VectorAxis axis, const View &columns, mlir::Value pair);
-  void formGram(VectorAxis axis, const View &columns, const View &gram);
-  void storeTerms(VectorAxis axis, const View &fitted, const View &stored,
-                  bool negate);
+  void orthonormaliseGroup(VectorAxis axis, const View &columns, int count,
+                           mlir::Value first, mlir::Value floor);
+  void orthonormaliseInGroups(VectorAxis axis, const View &columns);
+  void project(VectorAxis axis, const View &columns, mlir::Value before,
+               mlir::Value first);
+  void choleskyPass(VectorAxis axis, const View &columns, const View &gram,
+                    int rank, mlir::Value first, mlir::Value floor);
+  using ColumnsOf =
+      llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value)>;
+  void formProducts(VectorAxis axis, const View &columns, const View &out,
+                    int count, ColumnsOf columnsOf);
+  mlir::Value product(VectorAxis axis, const View &columns, mlir::Value i,
+                      mlir::Value j);
+  void storeTerms(VectorAxis axis, const View &fitted);
+  void scaleCodes(VectorAxis axis, const View &fitted);
 
   //===--- scales and codes (MmaEncode.cpp) -------------------------------===//
   struct ValueSide {
@@ -154,6 +164,7 @@ private:
   mlir::Value onDiagonal;    // the half of a word that is the lane's
   mlir::Value largestFitted; // of the thread's scales that were fitted last
   View largest;              // scale along each axis
+  View codeScale;            // of the new compensators, where they are bytes
   bool hasInverse[2] = {false, false};
 };
 

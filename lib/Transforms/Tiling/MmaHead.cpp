@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "MmaHead.h"
+#include "decant/Core/Numeric.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -20,9 +22,10 @@ namespace {
 constexpr int kMaxChunksInFlight = 16;
 /// Records of a panel, up to a multiple; the rest of the rows are zero.
 constexpr int kRecordsPerRound = 4;
-constexpr int kHalvesPerCopy = 8; // 16 bytes
+constexpr int kHalvesPerCopy = 8, kBytesPerCopy = 16; // 16 bytes
 /// Tiles of elements: 128.
 constexpr int kLeastShared = 8;
+constexpr int kWarp = 32;
 /// Each share loads all decays.
 constexpr int kMostDecayShares = 2;
 constexpr int kMostTokensTogether = 16;
@@ -32,6 +35,10 @@ int roundUp(int value, int multiple) {
 }
 
 } // namespace
+
+double decant::powerAbove(ElementType type) {
+  return std::exp2(std::ceil(std::log2(maxFinite(type))));
+}
 
 MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
                  MmaUse use)
@@ -82,11 +89,12 @@ void MmaHead::load() {
   else
     loadCodes(now);
   loadScales(now);
-  copyCompensators();
+  copyCompensators(now);
   zeroRows(readRows, readEnd);
   // What depends on the fill waits for it.
   now.window = head.start(t, raw);
   copyRecords(t.mul(now.window.fill, t.index(layout.record.writes)));
+  spreadCompensators(now);
   loaded = std::move(now);
 }
 
@@ -96,8 +104,9 @@ void MmaHead::loadState() {
   Loaded now;
   loadScales(now);
   if (!decaysKeys())
-    copyCompensators();
+    copyCompensators(now);
   zeroRows(readRows, readEnd);
+  spreadCompensators(now);
   loaded = std::move(now);
 }
 
@@ -107,9 +116,10 @@ void MmaHead::loadToken(const StoredHead &after) {
     loadCodes(*loaded);
   // A token multiplies its total decay into their keys.
   if (decaysKeys())
-    copyCompensators();
+    copyCompensators(*loaded);
   loaded->window = after.start(t, raw);
   copyRecords(t.mul(loaded->window.fill, t.index(layout.record.writes)));
+  spreadCompensators(*loaded);
 }
 
 /// To registers, where they are few enough.
@@ -185,12 +195,54 @@ void MmaHead::endArrival() {
   t.barrier();
 }
 
-void MmaHead::copyCompensators() {
+void MmaHead::copyCompensators(Loaded &now) {
   const int compensators = layout.compensators;
   if (compensators == 0)
     return;
+  if (scalesTerms()) {
+    forCompensatorParts([&](VectorAxis axis, Value row, Value column, Value) {
+      const View &from =
+          axis == VectorAxis::Key ? head.compKeys : head.compValues;
+      now.compensators.push_back(warp.raw(from, row, column, kBytesPerCopy));
+    });
+    Value number =
+        arith::MinUIOp::create(t.b, warp.thread, t.index(compensators - 1));
+    now.compScale = t.loadScalar(head.compScale, t.index(0), number);
+    return;
+  }
   copyRows(termKeys, records, head.compKeys, compensators, {});
   copyRows(termValues, records, head.compValues, compensators, {});
+}
+
+void MmaHead::forCompensatorParts(CompensatorPart body) {
+  for (VectorAxis axis : {VectorAxis::Key, VectorAxis::Value}) {
+    const int64_t width =
+        axis == VectorAxis::Key ? layout.paddedKey : layout.paddedValue;
+    warp.forParts(layout.compensators, width, kBytesPerCopy,
+                  [&](Value row, Value column, Value inside) {
+                    body(axis, row, column, inside);
+                  });
+  }
+}
+
+/// Neither copies nor products convert bytes, so they go through registers.
+void MmaHead::spreadCompensators(Loaded &now) {
+  if (now.compensators.empty())
+    return;
+  const ElementType type = layout.compKeys.type;
+  size_t part = 0;
+  forCompensatorParts([&](VectorAxis axis, Value row, Value column,
+                          Value inside) {
+    const bool keys = axis == VectorAxis::Key;
+    Value x = t.widen(now.compensators[part++], type);
+    if (keys)
+      x = t.scale(x, t.f32(1 / powerAbove(type)));
+    t.ifTrue(inside, [&] {
+      warp.storeRaw(keys ? termKeys : termValues, t.add(row, t.index(records)),
+                    column, warp.halves(x, termType));
+    });
+  });
+  now.compensators.clear();
 }
 
 /// Rows first .. end - 1 of both panels.
@@ -311,77 +363,88 @@ void MmaHead::decayShare(Value key, int share, int shares, Value fill) {
   });
 }
 
-/// The decay since a lane's record: suffix products over the lanes of a warp,
-/// or over the window where it is longer than a warp.
-Value MmaHead::decaySince(Value token, Value fill) {
-  auto counted = [&](Value later) -> Value {
+/// The decays since the records of some tokens that follow one another, as many
+/// as it takes for a warp to have the window: suffix products, in the lane and
+/// over the lanes. Decays that do not count are loaded too, so that no load
+/// waits for the fill.
+SmallVector<Value> MmaHead::decaysSince(Value fill) {
+  const int each = llvm::divideCeil(layout.window, kWarp);
+  Value first = t.mul(t.keyLane, t.index(each));
+  SmallVector<Value> since(each);
+  for (int i = each - 1; i >= 0; --i) {
+    Value later = t.add(first, t.index(i + 1));
     Value counts = warp.less(later, fill);
-    Value safe = arith::SelectOp::create(t.b, counts, later, t.index(0));
-    return arith::SelectOp::create(
-        t.b, counts, t.loadScalar(head.recordKeyDecay, safe, t.index(0)),
+    Value place =
+        arith::MinUIOp::create(t.b, later, t.index(layout.window - 1));
+    Value decay = arith::SelectOp::create(
+        t.b, counts, t.loadScalar(head.recordKeyDecay, place, t.index(0)),
         t.f32(1));
-  };
-  return t.loop(t.add(token, t.index(1)), fill, 1, {t.f32(1)},
-                [&](Value later, ValueRange carried) {
-                  return SmallVector<Value>{t.mul(carried[0], counted(later))};
-                })[0];
-}
-
-/// For windows that a warp covers: lane l loads what follows token l, whether
-/// that counts or not, so that no load waits for the fill.
-Value MmaHead::decaySinceLane(Value fill) {
-  Value next = t.add(t.keyLane, t.index(1));
-  Value counts = warp.less(next, fill);
-  Value place = arith::MinUIOp::create(t.b, next, t.index(layout.window - 1));
-  Value product = arith::SelectOp::create(
-      t.b, counts, t.loadScalar(head.recordKeyDecay, place, t.index(0)),
-      t.f32(1));
-  for (int64_t distance = 1; distance < layout.window; distance *= 2) {
-    Value further =
-        LaneShiftOp::create(t.b, t.b.getF32Type(), product, distance);
-    Value exists = warp.less(t.keyLane, t.index(32 - distance));
-    product =
-        t.mul(product, arith::SelectOp::create(t.b, exists, further, t.f32(1)));
+    since[i] = i + 1 < each ? t.mul(decay, since[i + 1]) : decay;
   }
-  return product;
+  auto further = [&](Value product, int64_t distance) -> Value {
+    Value shifted =
+        LaneShiftOp::create(t.b, t.b.getF32Type(), product, distance);
+    Value exists = warp.less(t.keyLane, t.index(kWarp - distance));
+    return arith::SelectOp::create(t.b, exists, shifted, t.f32(1));
+  };
+  for (int64_t distance = 1; distance * each < layout.window; distance *= 2)
+    since[0] = t.mul(since[0], further(since[0], distance));
+  if (each > 1) {
+    Value rest = further(since[0], 1);
+    for (int i = 1; i < each; ++i)
+      since[i] = t.mul(since[i], rest);
+  }
+  return since;
 }
 
 void MmaHead::weighTerms(Value keyDecay, Value fill) {
   const bool isScalar = layout.record.keyDecay == DecayShape::Scalar;
   const int writes = layout.record.writes;
   Value total = isScalar && keyDecay ? keyDecay : t.f32(1);
-  Value zero = t.index(0);
-  if (isScalar && layout.window > 1 && layout.window <= 32) {
-    Value since = decaySinceLane(fill);
-    t.ifTrue(warp.less(warp.thread, t.index(32)), [&] {
-      t.ifTrue(warp.less(t.keyLane, t.index(layout.window)), [&] {
-        Value first = t.mul(t.keyLane, t.index(writes));
-        for (int n = 0; n < writes; ++n)
-          t.storeScalar(weights, zero, t.add(first, t.index(n)), since);
-      });
-      for (int row = layout.window * writes; row < allRows; row += 32) {
-        Value at = t.add(t.keyLane, t.index(row));
-        t.ifTrue(warp.less(at, t.index(allRows)),
-                 [&] { t.storeScalar(weights, zero, at, total); });
+  Value ofCompensators = total;
+  if (scalesTerms())
+    ofCompensators = t.mul(t.mul(total, loaded->compScale),
+                           t.f32(powerAbove(layout.compKeys.type)));
+  // The thread that has a compensator's number has its scale.
+  auto weigh = [&](int first, int end, Value weight, Value thread,
+                   int threads) {
+    for (int row = first; row < end; row += threads) {
+      Value at = t.add(thread, t.index(row));
+      t.ifTrue(warp.less(at, t.index(end)),
+               [&] { t.storeScalar(weights, t.index(0), at, weight); });
+    }
+  };
+  auto weighRest = [&](int first, Value thread, int threads) {
+    if (!scalesTerms())
+      return weigh(first, allRows, total, thread, threads);
+    weigh(first, records, total, thread, threads);
+    weigh(records, readRows, ofCompensators, thread, threads);
+    weigh(readRows, allRows, total, thread, threads);
+  };
+  if (isScalar && layout.window > 1) {
+    const SmallVector<Value> since = decaysSince(fill);
+    t.ifTrue(warp.less(warp.thread, t.index(kWarp)), [&] {
+      Value first = t.mul(t.keyLane, t.index(since.size()));
+      for (size_t i = 0; i < since.size(); ++i) {
+        Value token = t.add(first, t.index(i));
+        t.ifTrue(warp.less(token, t.index(layout.window)), [&] {
+          Value row = t.mul(token, t.index(writes));
+          for (int n = 0; n < writes; ++n)
+            t.storeScalar(weights, t.index(0), t.add(row, t.index(n)),
+                          since[i]);
+        });
       }
+      weighRest(layout.window * writes, t.keyLane, kWarp);
     });
     return;
   }
-  warp.forElements(allRows, [&](Value row, Value inside) {
-    t.ifTrue(inside, [&] {
-      Value weight = total;
-      if (isScalar && keyDecay) {
-        Value since = t.f32(1); // the step's own terms are under no decay
-        if (layout.window > 1) {
-          Value token = arith::DivUIOp::create(t.b, row, t.index(writes));
-          since = decaySince(token, fill);
-        }
-        weight = arith::SelectOp::create(t.b, warp.less(row, t.index(records)),
-                                         since, total);
-      }
-      t.storeScalar(weights, zero, row, weight);
-    });
-  });
+  // Terms of the step itself are under no decay.
+  if (isScalar && keyDecay) {
+    weigh(0, records, t.f32(1), warp.thread, warp.threads);
+    weighRest(records, warp.thread, warp.threads);
+  } else {
+    weighRest(0, warp.thread, warp.threads);
+  }
 }
 
 //===--- the read ---------------------------------------------------------===//

@@ -15,8 +15,8 @@
 //   term      | records        | compensators | new compensators
 //
 // Rows without a term are zero. A total decay that is a vector, and the decay
-// since a record, are multiplied into the panel's keys; scalar ones weigh the
-// scores.
+// since a record, are multiplied into the panel's keys; scalar ones, and the
+// scales of compensators of bytes, weigh the scores.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TRANSFORMS_TILING_MMAHEAD_H
@@ -32,6 +32,9 @@ struct MmaUse {
   int vectors = 0; // that one window_read reads with, at most
   bool folds = false;
 };
+
+/// The least power of two that is no smaller than any code of `type`.
+double powerAbove(ElementType type);
 
 class MmaHead {
 public:
@@ -62,6 +65,10 @@ private:
   struct Loaded {
     llvm::SmallVector<mlir::Value> codes; // chunks; empty when there are many
     mlir::Value keyScale, valueScale;     // null: none
+    /// Compensators of bytes on their way to the panels, and the scale of the
+    /// one that has the thread's number.
+    llvm::SmallVector<mlir::Value> compensators;
+    mlir::Value compScale;
     WindowStart window;
   };
   void loadScales(Loaded &now);
@@ -69,7 +76,13 @@ private:
   void stageCodes();
   void stageCodesInBulk();
   void startArrival();
-  void copyCompensators();
+  void copyCompensators(Loaded &now);
+  /// Those of bytes arrive.
+  void spreadCompensators(Loaded &now);
+  using CompensatorPart =
+      llvm::function_ref<void(VectorAxis axis, mlir::Value row,
+                              mlir::Value column, mlir::Value inside)>;
+  void forCompensatorParts(CompensatorPart body);
   void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
                 mlir::Value valid);
@@ -80,8 +93,7 @@ private:
   void decayShare(mlir::Value key, int share, int shares, mlir::Value fill);
   /// weights[t] of the terms under scalar decays, 1 without.
   void weighTerms(mlir::Value keyDecay, mlir::Value fill);
-  mlir::Value decaySince(mlir::Value token, mlir::Value fill);
-  mlir::Value decaySinceLane(mlir::Value fill);
+  llvm::SmallVector<mlir::Value> decaysSince(mlir::Value fill);
   /// What a product with the terms' values takes: weights[t] (terms[t] .
   /// columns[c]) over `factor`, a power of two of each column.
   struct Scores {
@@ -112,6 +124,9 @@ private:
   bool decaysKeys() const {
     return layout.record.keyDecay == DecayShape::Vector;
   }
+  /// Compensators of bytes are under a scale, which their weight has; what the
+  /// panel holds of their keys is below 1, which its type has exactly.
+  bool scalesTerms() const { return !layout.compScale.empty(); }
   bool hasTerms() const { return layout.window > 1 || layout.compensators > 0; }
 
   LaneTile &t;

@@ -276,6 +276,14 @@ TEST(Schedule, TensorCoresForWindowsAndFragments) {
       windowLayout(128, 128, E::BF16, 16, fragments, scalar, E::BF16);
   shared.compensators = 4;
   EXPECT_FALSE(has(shared));
+  // Compensators become f16, of any number of rounds; bf16 need not fit.
+  SlotLayout fitted = windowLayout(128, 128, E::I8);
+  fitted.compensators = 4;
+  fitted.compensatorRounds = 2;
+  for (E type : {E::F16, E::I8, E::E4M3, E::BF16}) {
+    fitted.compKeys.type = fitted.compValues.type = type;
+    EXPECT_EQ(has(fitted), type != E::BF16) << toString(type);
+  }
   // A window of one token has no records.
   EXPECT_TRUE(withRecords(E::F32, 1));
 }

@@ -90,6 +90,11 @@ std::string MmaCase::name() const {
                      key, value);
 }
 
+int test::rowsFor(const MmaCase &test) {
+  constexpr int kElements = 1 << 18;
+  return std::max(2, kElements / (test.key * test.value));
+}
+
 void test::PrintTo(const MmaCase &test, std::ostream *out) {
   *out << test.name();
 }

@@ -86,8 +86,16 @@ INSTANTIATE_TEST_SUITE_P(
                     MmaCase{"gated_delta", "int3", 0, 2, 128, 16},
                     MmaCase{"gated_delta", "bf16", 4, 3, 48, 64},
                     MmaCase{"kda", "f16", 0, 20, 32, 32},
-                    MmaCase{"gated_delta", "value_bf16", 12, 40, 32, 32}),
+                    MmaCase{"gated_delta", "value_bf16", 6, 40, 32, 32}),
     [](const auto &info) { return info.param.name(); });
+
+// Bytes become halves on the way to the panels, and their scale a weight.
+TEST(MmaBytes, ReadAsOneLane) {
+  for (const MmaCase &test :
+       {MmaCase{"gated_delta", "smooth_key_value", 4, 3, 32, 48},
+        MmaCase{"kda", "smooth_key_value", 4, 3, 32, 32}})
+    expectSameReads(test.spec({"window.compensator_type=int8"}), test.record());
+}
 
 TEST(MmaHeads, MapToKeyHeadsAsElsewhere) {
   const MmaCase test = {"gated_delta", "smooth_key_value", 0, 3, 32, 32};
