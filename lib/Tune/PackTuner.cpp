@@ -8,8 +8,6 @@
 
 #include "PackTuner.h"
 
-#include "decant/Runtime/PackBuilder.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -75,25 +73,21 @@ Hooks decant::tune::packHooks(const Pack &pack,
 Expected<std::string> decant::tune::tunedPack(const Pack &pack,
                                               const PackCandidates &candidates,
                                               const TuningRecord &record) {
-  const std::vector<PackVariant> &all = pack.index().variants;
-  // A pack may hold the same cuts as machine code and as PTX; both get the
-  // rules.
-  auto boundsOf = [&](const PackVariant &variant) {
-    const bool mine = variant.spec == candidates.spec &&
-                      variant.target == candidates.target &&
-                      variant.kernels == PackKernels::Decode;
-    if (!mine)
-      return variant.maxRows;
-    std::vector<int64_t> bounds;
-    for (const TunedRange &range : record.ranges)
-      if (range.schedule == variant.schedule)
-        bounds.push_back(range.to.value_or(kAnyRows));
-    return bounds;
-  };
-  PackBuilder builder;
-  for (int i = 0; i < int(all.size()); ++i) {
-    DECANT_ASSIGN(const KernelImage image, pack.image(i));
-    DECANT_TRY(builder.add(image, boundsOf(all[i])));
+  std::vector<BatchRule> rules;
+  for (const TunedRange &range : record.ranges) {
+    const auto found = std::find_if(
+        candidates.variants.begin(), candidates.variants.end(),
+        [&](const auto &variant) {
+          return toString(variant.second.schedule) == range.schedule;
+        });
+    if (found == candidates.variants.end())
+      return Status::internal(
+          fmt::format("{} has no schedule <{}>", pack.path(), range.schedule));
+    const int64_t maxRows = range.to.value_or(kAnyRows);
+    if (!rules.empty() && rules.back().variant == found->first)
+      rules.back().maxRows = maxRows;
+    else
+      rules.push_back({maxRows, found->first});
   }
-  return builder.bytes();
+  return pack.withPicks(candidates.spec, candidates.target, rules);
 }

@@ -21,6 +21,7 @@
 #include "Progress.h"
 #include "SpecArguments.h"
 #include "TraceErrors.h"
+#include "Tune/PackTuner.h"
 #include "TuneReport.h"
 #include "Verify/Verify.h"
 #include "decant/Engine.h"
@@ -48,6 +49,7 @@ struct TuneOptions {
   std::vector<std::string> traces;
   SpecSource traced;
   std::string output, plot, specOutput, formats = "all";
+  std::string pack, packOutput;
   std::optional<double> maxError, maxBits;
   int64_t tokens = 256, candidates = 48;
   double budget = 170;
@@ -56,6 +58,8 @@ struct TuneOptions {
 
 /// What outlives the setup that points to it.
 struct Workplace {
+  std::unique_ptr<Pack> pack;
+  tune::PackCandidates packed;
   std::optional<Engine> engine;
   std::shared_ptr<Device> host;
   TargetInfo hostTarget;
@@ -133,6 +137,12 @@ Status checkOptions(const TuneOptions &options) {
     return Status::invalid(
         "--max-error, --max-bits, --plot, --spec-output and --trace-layer are "
         "about formats, whose errors need a trace; found no --trace");
+  if (!options.pack.empty() && !options.traces.empty())
+    return Status::invalid("--pack: found beside --trace; allowed is one of "
+                           "them, since a pack's formats are what they are");
+  if (options.pack.empty() && !options.packOutput.empty())
+    return Status::invalid("--pack-output: found without --pack, whose "
+                           "variants it would hold");
   constexpr size_t kEnding = 4;
   const std::string &plot = options.plot;
   if (!plot.empty() && (plot.size() <= kEnding ||
@@ -283,7 +293,8 @@ Status search(const TuneOptions &options, const tune::Setup &setup,
   return {};
 }
 
-Status writeResults(const TuneOptions &options, const TuneFindings &findings) {
+Status writeResults(const TuneOptions &options, const Workplace &place,
+                    const TuneFindings &findings) {
   if (!findings.output.empty()) {
     TuningFile file;
     if (std::filesystem::exists(findings.output)) {
@@ -292,6 +303,12 @@ Status writeResults(const TuneOptions &options, const TuneFindings &findings) {
     merge(file, findings.file);
     DECANT_TRY(writeOutputFile(findings.output, toJson(file)));
   }
+  if (!options.packOutput.empty()) {
+    DECANT_ASSIGN(
+        const std::string bytes,
+        tunedPack(*place.pack, place.packed, findings.file.records.front()));
+    DECANT_TRY(writeOutputFile(options.packOutput, bytes, "--pack-output"));
+  }
   if (!options.plot.empty())
     DECANT_TRY(writeOutputFile(options.plot,
                                frontChart(findings.formats->choice), "--plot"));
@@ -299,6 +316,48 @@ Status writeResults(const TuneOptions &options, const TuneFindings &findings) {
     DECANT_TRY(writeOutputFile(options.specOutput,
                                specToJson(findings.formats->chosen),
                                "--spec-output"));
+  return {};
+}
+
+/// Kernels come from the compiler, and are compared with those of the CPU
+/// target and with the oracles.
+void useCompiler(Workplace &place, tune::Setup &setup) {
+  setup.compiler = compilerVersion();
+  setup.hooks.image = [&](const DecodeSpec &spec,
+                          const tune::ScheduleCandidate *candidate) {
+    return makeImage(*place.engine, setup.target, spec, candidate);
+  };
+  setup.hooks.warmUp = [&](const DecodeSpec &spec) {
+    // A failure will be met again, where it is told.
+    if (setup.device) {
+      (void)makeImage(*place.engine, setup.target, spec, nullptr).ok();
+      (void)makeImage(*place.engine, place.hostTarget, spec, nullptr).ok();
+    }
+  };
+  setup.hooks.expect = [&](const DecodeSpec &spec, int64_t batch) {
+    return expectFromHost(place, spec, batch);
+  };
+  if (setup.device)
+    setup.hooks.verify = [&](const DecodeSpec &spec, const Program &program) {
+      return place.verify(spec, setup.device, program);
+    };
+}
+
+/// Kernels are those of a pack; nothing is compiled.
+Status usePack(const TuneOptions &options, const DecodeSpec &spec,
+               Workplace &place, tune::Setup &setup) {
+  if (!setup.device)
+    return Status::invalid(fmt::format(
+        "--pack: found beside --device {}; allowed is a device that runs it",
+        options.device));
+  DECANT_ASSIGN(place.pack, Pack::open(options.pack));
+  DECANT_ASSIGN(place.packed,
+                tune::packCandidates(*place.pack, spec, setup.device->info()));
+  DECANT_ASSIGN(setup.target, lookupTarget(place.packed.target));
+  setup.deviceClass.target = place.packed.target;
+  setup.compiler = place.packed.compiler;
+  setup.effort.mostSchedules = place.packed.variants.size();
+  setup.hooks = tune::packHooks(*place.pack, place.packed);
   return {};
 }
 
@@ -323,7 +382,6 @@ Expected<Report> runTune(const TuneOptions &options) {
   DECANT_ASSIGN(place.hostTarget, targetFor(*place.host));
   findings.device = setup.deviceClass;
   findings.ran = setup.device != nullptr;
-  setup.compiler = compilerVersion();
   DECANT_ASSIGN(setup.effort.batches,
                 parseBatches(options.batches,
                              kMaxGridBlocks / findings.spec.heads.value));
@@ -333,24 +391,10 @@ Expected<Report> runTune(const TuneOptions &options) {
                           : std::max(1u, std::thread::hardware_concurrency());
   setup.begin = begin;
   setup.budget = options.budget;
-  setup.hooks.image = [&](const DecodeSpec &spec,
-                          const tune::ScheduleCandidate *candidate) {
-    return makeImage(*place.engine, setup.target, spec, candidate);
-  };
-  setup.hooks.warmUp = [&](const DecodeSpec &spec) {
-    // A failure will be met again, where it is told.
-    if (setup.device) {
-      (void)makeImage(*place.engine, setup.target, spec, nullptr).ok();
-      (void)makeImage(*place.engine, place.hostTarget, spec, nullptr).ok();
-    }
-  };
-  setup.hooks.expect = [&](const DecodeSpec &spec, int64_t batch) {
-    return expectFromHost(place, spec, batch);
-  };
-  if (setup.device)
-    setup.hooks.verify = [&](const DecodeSpec &spec, const Program &program) {
-      return place.verify(spec, setup.device, program);
-    };
+  if (options.pack.empty())
+    useCompiler(place, setup);
+  else
+    DECANT_TRY(usePack(options, findings.spec, place, setup));
   setup.hooks.progress = [&](const std::string &what, int64_t done,
                              int64_t total) { place.show(what, done, total); };
   setup.hooks.stop = [] { return Interrupt::asked(); };
@@ -375,7 +419,7 @@ Expected<Report> runTune(const TuneOptions &options) {
   findings.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
-  DECANT_TRY(writeResults(options, findings));
+  DECANT_TRY(writeResults(options, place, findings));
   journal.remove();
   Report report;
   report.json = toJson(findings);
@@ -434,6 +478,14 @@ Command decant::tool::addTune(CLI::App &root) {
   app->add_option("--spec-output", options->specOutput,
                   "Write the chosen format as a spec")
       ->option_text("FILE");
+  app->add_option("--pack", options->pack,
+                  "Time the variants of SPEC that this pack holds, and compile "
+                  "nothing")
+      ->option_text("PACK");
+  app->add_option("--pack-output", options->packOutput,
+                  "Write the pack with the variants that were chosen as its "
+                  "picks")
+      ->option_text("PACK");
   app->add_option("--candidates", options->candidates,
                   "Try at most N schedules of a format; 48 by default")
       ->option_text("N");
