@@ -164,6 +164,12 @@ public:
   Expected<KernelImage> image(const DecodeSpec &spec,
                               const CompileOptions &options,
                               ImageReport *report = nullptr);
+  /// The same as `device` loads it fastest, which is also what prepare() loads:
+  /// its own machine code, made by the driver and kept as well.
+  Expected<KernelImage> image(const DecodeSpec &spec,
+                              const CompileOptions &options,
+                              const Device &device,
+                              ImageReport *report = nullptr);
 
   /// Decode and transfer kernels, loaded on `device`, with the schedule of a
   /// tuning record, or the usual one where there is none (it never tunes); no

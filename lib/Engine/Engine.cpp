@@ -149,6 +149,16 @@ Expected<KernelImage> Engine::image(const DecodeSpec &spec,
   return impl->images.compiled(spec, options, facts);
 }
 
+Expected<KernelImage> Engine::image(const DecodeSpec &spec,
+                                    const CompileOptions &options,
+                                    const Device &device, ImageReport *report) {
+  ImageReport local;
+  ImageReport &facts = report ? *report : local;
+  facts = ImageReport();
+  facts.kernels = options.kernels;
+  return impl->images.loadable(spec, options, device, facts);
+}
+
 Expected<RecordLookup> Engine::tuningOf(const DecodeSpec &spec,
                                         const Device &device) {
   return impl->tuned.find(spec, device);

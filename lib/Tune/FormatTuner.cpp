@@ -20,8 +20,11 @@ using namespace decant::tune;
 
 namespace {
 
-/// Of the budget, for errors.
+/// Parts of the budget: until when errors are begun, the kernels of formats,
+/// and their times. What is left is for schedules.
 constexpr double kErrorsPart = 0.4;
+constexpr double kKernelsPart = 0.6;
+constexpr double kTimesPart = 0.75;
 
 class Search {
 public:
@@ -53,6 +56,7 @@ private:
 
   /// Formats whose errors are finite. The layer's own has to be among them.
   Status measureErrors() {
+    const Spending spending(setup.spent->errors);
     std::vector<FormatCandidate> formats = formatCandidates(
         layer, question.set, question.bounds.bits.value_or(INFINITY),
         question.plans);
@@ -119,13 +123,36 @@ private:
     for (size_t i : worthTiming(places, bounds, setup.effort.mostFormats))
       list.push_back(std::move(entries[i]));
     entries = std::move(list);
-    // What comes next asks for one after the other; the compiler can make them
-    // at the same time.
-    parallelFor(entries.size(), setup.effort.threads, [&](size_t i) {
-      if (!setup.hooks.stop())
-        setup.hooks.warmUp(entries[i].format.spec);
-    });
+    warmUp();
     return setup.hooks.stop() ? interrupted() : Status();
+  }
+
+  /// What comes next asks for one kernel after the other; here they are made
+  /// several at a time, the layer's own alone at first, to see how long it
+  /// takes.
+  void warmUp() {
+    const Spending spending(setup.spent->kernels);
+    for (size_t begin = 0; begin < entries.size();) {
+      if (setup.hooks.stop() || (begin > 0 && setup.outOfTime(kKernelsPart)))
+        return;
+      const size_t most =
+          begin == 0 ? 1
+                     : setup.pace->atOnce(setup.effort.threads,
+                                          setup.secondsLeft(kKernelsPart));
+      const size_t count = std::min(most, entries.size() - begin);
+      double seconds = 0;
+      {
+        const Spending chunk(seconds);
+        parallelFor(count, setup.effort.threads, [&](size_t i) {
+          if (!setup.hooks.stop())
+            setup.hooks.warmUp(entries[begin + i].format.spec);
+        });
+      }
+      setup.pace->note(count, seconds);
+      begin += count;
+      setup.hooks.progress("kernels of formats", int64_t(begin),
+                           int64_t(entries.size()));
+    }
   }
 
   static std::vector<StepTimes> timesOf(const ScheduleFindings &found) {
@@ -140,7 +167,7 @@ private:
   Status time() {
     std::vector<Entry> list;
     for (Entry &entry : entries) {
-      if (setup.outOfTime() && !list.empty())
+      if (setup.outOfTime(kTimesPart) && !list.empty())
         break;
       Expected<ScheduleFindings> found =
           tuneSchedules(entry.format.spec, setup, journal, Breadth::UsualOnly);
@@ -171,12 +198,18 @@ private:
     order.resize(std::min(order.size(), setup.effort.mostTuned));
     // The layer's own last: it has its usual time already.
     order.push_back(0);
-    for (size_t i : order) {
+    for (size_t place = 0; place < order.size(); ++place) {
+      const size_t i = order[place];
       if (setup.outOfTime())
         break;
+      // What is left is shared: one format's slow compiles are not to take the
+      // others' turns.
+      Setup share = setup;
+      share.budget -= setup.secondsLeft() * double(order.size() - place - 1) /
+                      double(order.size() - place);
       DECANT_ASSIGN(
           ScheduleFindings found,
-          tuneSchedules(entries[i].format.spec, setup, journal, Breadth::All));
+          tuneSchedules(entries[i].format.spec, share, journal, Breadth::All));
       entries[i].times = timesOf(found);
       entries[i].place.time = found.mean();
       entries[i].tuned = true;

@@ -24,6 +24,9 @@ Status decant::tune::interrupted() {
 
 namespace {
 
+/// Of the budget, for candidates; the rest is the last round's.
+constexpr double kCandidatesPart = 0.85;
+
 StepTimes timesOf(const std::vector<double> &list) {
   const bench::Spread spread = bench::spreadOf(list);
   return {spread.median, spread.p10, spread.p90, int(list.size())};
@@ -165,12 +168,14 @@ private:
   }
 
   Status screen() {
-    const size_t chunk = std::max(setup.effort.threads, 1u);
     for (size_t begin = 0; begin < entries.size();) {
       std::vector<Entry *> work;
       std::vector<const ScheduleCandidate *> wanted;
       // The usual one alone at first: others are judged by it.
-      const size_t most = begin == 0 ? 1 : chunk;
+      const size_t most =
+          begin == 0 ? 1
+                     : setup.pace->atOnce(setup.effort.threads,
+                                          setup.secondsLeft(kCandidatesPart));
       for (; begin < entries.size() && work.size() < most; ++begin) {
         Entry &entry = entries[begin];
         if (recall("screen", entry)) {
@@ -184,7 +189,7 @@ private:
       }
       if (setup.hooks.stop())
         return interrupted();
-      if (setup.outOfTime() && !work.empty() &&
+      if (setup.outOfTime(kCandidatesPart) && !work.empty() &&
           work.front() != &entries.front()) {
         findings.outOfTime = true;
         break;
@@ -259,6 +264,7 @@ private:
         return interrupted();
       setup.hooks.progress(fmt::format("{}, oracle", spec.name),
                            int64_t(passed.size()), int64_t(list.size()));
+      const Spending spending(setup.spent->oracles);
       const Status sound = setup.hooks.verify(spec, *entry->program);
       if (sound.ok())
         passed.push_back(entry);

@@ -18,6 +18,7 @@
 #include "Bench/Agreement.h"
 #include "Tune/Journal.h"
 #include "Tune/Roofline.h"
+#include "Tune/Spent.h"
 #include "decant/Runtime/Program.h"
 
 #include <chrono>
@@ -81,13 +82,17 @@ struct Setup {
   std::chrono::steady_clock::time_point begin =
       std::chrono::steady_clock::now();
   double budget = 1e9;
+  /// Of one tuner's calls, which share it.
+  std::shared_ptr<Spent> spent = std::make_shared<Spent>();
+  std::shared_ptr<Pace> pace = std::make_shared<Pace>();
 
-  /// Whether that part of the budget is spent.
-  bool outOfTime(double part = 1) const {
+  /// Seconds of that part of the budget; none left are less than 0.
+  double secondsLeft(double part = 1) const {
     const std::chrono::duration<double> passed =
         std::chrono::steady_clock::now() - begin;
-    return passed.count() > part * budget;
+    return part * budget - passed.count();
   }
+  bool outOfTime(double part = 1) const { return secondsLeft(part) < 0; }
 };
 
 /// The status of work that `stop` ended.

@@ -22,6 +22,7 @@ static constexpr int64_t kCheckedBatch = 5;
 std::vector<LoadedVariant> VariantBench::load(
     const std::vector<const ScheduleCandidate *> &candidates) const {
   std::vector<LoadedVariant> loaded(candidates.size());
+  const Spending spending(setup.spent->kernels);
   parallelFor(candidates.size(), setup.effort.threads, [&](size_t i) {
     const Expected<KernelImage> image = setup.hooks.image(spec, candidates[i]);
     if (!image) {
@@ -36,10 +37,12 @@ std::vector<LoadedVariant> VariantBench::load(
     else
       loaded[i].refusal = program.status().message();
   });
+  setup.pace->note(candidates.size(), spending.seconds());
   return loaded;
 }
 
 Status VariantBench::check(const Program &program) {
+  const Spending spending(setup.spent->checks);
   DECANT_ASSIGN(const bench::BatchResults results,
                 bench::testedBatch(spec, setup.device, program, kCheckedBatch));
   const bool tensorCores = program.info().tensorCores;
@@ -76,6 +79,7 @@ Expected<bench::VariantTimer *> VariantBench::timerFor(const Program &program,
 
 Expected<std::vector<double>>
 VariantBench::measure(const Program &program, int64_t batch, int repeats) {
+  const Spending spending(setup.spent->times);
   DECANT_ASSIGN(bench::VariantTimer *const timer, timerFor(program, batch));
   DECANT_ASSIGN(const bench::Replay replay, timer->prepare(program));
   return timer->measure(replay, repeats);
@@ -84,6 +88,7 @@ VariantBench::measure(const Program &program, int64_t batch, int repeats) {
 Expected<std::vector<std::vector<double>>>
 VariantBench::measureInTurn(const std::vector<const Program *> &programs,
                             int64_t batch, int repeats, int rounds) {
+  const Spending spending(setup.spent->times);
   std::vector<bench::Replay> replays;
   std::vector<bench::VariantTimer *> owners;
   for (const Program *program : programs) {

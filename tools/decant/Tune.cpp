@@ -49,7 +49,7 @@ struct TuneOptions {
   std::vector<std::string> traces;
   SpecSource traced;
   std::string output, plot, specOutput, formats = "all";
-  std::string pack, packOutput;
+  std::string pack, packOutput, kernels;
   std::optional<double> maxError, maxBits;
   int64_t tokens = 256, candidates = 48;
   double budget = 170;
@@ -168,17 +168,20 @@ std::string outputOf(const TuneOptions &options, const DecodeSpec &spec,
   return folder + "/" + name + ".json";
 }
 
-/// The kernels of `spec`, from the compiler.
+/// The kernels of `spec`, from the compiler; as `device` loads them, if one is
+/// given.
 Expected<KernelImage> makeImage(Engine &engine, const TargetInfo &target,
                                 const DecodeSpec &spec,
-                                const tune::ScheduleCandidate *candidate) {
+                                const tune::ScheduleCandidate *candidate,
+                                const Device *device = nullptr) {
   CompileOptions options;
   options.target = target;
   if (candidate) {
     options.schedule = candidate->schedule;
     options.order = candidate->order;
   }
-  return engine.image(spec, options);
+  return device ? engine.image(spec, options, *device)
+                : engine.image(spec, options);
 }
 
 /// What the CPU target computes.
@@ -325,12 +328,13 @@ void useCompiler(Workplace &place, tune::Setup &setup) {
   setup.compiler = compilerVersion();
   setup.hooks.image = [&](const DecodeSpec &spec,
                           const tune::ScheduleCandidate *candidate) {
-    return makeImage(*place.engine, setup.target, spec, candidate);
+    return makeImage(*place.engine, setup.target, spec, candidate,
+                     setup.device.get());
   };
   setup.hooks.warmUp = [&](const DecodeSpec &spec) {
     // A failure will be met again, where it is told.
     if (setup.device) {
-      (void)makeImage(*place.engine, setup.target, spec, nullptr).ok();
+      (void)setup.hooks.image(spec, nullptr).ok();
       (void)makeImage(*place.engine, place.hostTarget, spec, nullptr).ok();
     }
   };
@@ -374,6 +378,10 @@ Expected<Report> runTune(const TuneOptions &options) {
   // Candidates are many and serve once: they are kept in memory only.
   EngineOptions engineOptions;
   engineOptions.records.bundled = false;
+  if (!options.kernels.empty()) {
+    engineOptions.cacheMode = CacheMode::Disk;
+    engineOptions.cacheFolder = options.kernels;
+  }
   Workplace place;
   DECANT_ASSIGN(place.engine, Engine::create(engineOptions));
   tune::Setup setup;
@@ -419,6 +427,7 @@ Expected<Report> runTune(const TuneOptions &options) {
   findings.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
+  findings.spent = *setup.spent;
   DECANT_TRY(writeResults(options, place, findings));
   journal.remove();
   Report report;
@@ -495,6 +504,10 @@ Command decant::tool::addTune(CLI::App &root) {
   app->add_option("--threads", options->threads,
                   "Threads that compile; one per processor by default")
       ->option_text("N");
+  app->add_option("--kernels", options->kernels,
+                  "Keep the kernels that are tried in this cache folder, for a "
+                  "run to come; by default they are forgotten")
+      ->option_text("FOLDER");
   app->footer(
       "Measurements are noted in FILE.journal as they are made; after an "
       "interruption (Ctrl-C) the same command goes on from there. A schedule "

@@ -114,7 +114,12 @@ std::string decant::tool::toText(const TuneFindings &findings) {
     text += toText(record) + "\n";
   for (const FormatChoice &choice : findings.file.choices)
     text += formatText(choice) + "\n";
-  text += fmt::format("{:.1f} s", findings.seconds);
+  const tune::Spent &spent = findings.spent;
+  text +=
+      fmt::format("{:.1f} s: kernels {:.1f}, checks {:.1f}, oracles {:.1f}, "
+                  "times {:.1f}, errors of formats {:.1f}",
+                  findings.seconds, spent.kernels, spent.checks, spent.oracles,
+                  spent.times, spent.errors);
   if (findings.resumed > 0)
     text += fmt::format(", with {} measurements of an interrupted run",
                         findings.resumed);
@@ -134,6 +139,12 @@ Json decant::tool::toJson(const TuneFindings &findings) {
   json["times"] =
       toString(findings.ran ? TimesFrom::Measured : TimesFrom::Modelled);
   json["seconds"] = findings.seconds;
+  const tune::Spent &spent = findings.spent;
+  json["seconds_by_work"] = {{"kernels", spent.kernels},
+                             {"checks", spent.checks},
+                             {"oracles", spent.oracles},
+                             {"times", spent.times},
+                             {"errors", spent.errors}};
   json["resumed"] = findings.resumed;
   json["output"] = findings.output.empty() ? Json() : Json(findings.output);
   const Json file = Json::parse(decant::toJson(findings.file));

@@ -21,6 +21,7 @@ struct TuneFindings {
   DeviceClass device;
   bool ran = true; // false: a model ranked
   double seconds = 0;
+  tune::Spent spent;  // of these, on what
   size_t resumed = 0; // measurements that were there already
   std::string output; // empty: nothing was written
 };

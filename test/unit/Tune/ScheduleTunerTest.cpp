@@ -18,6 +18,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 #include <unistd.h>
 
 using namespace decant;
@@ -200,6 +202,47 @@ TEST_F(ScheduleTunerOnFake, WithoutTimeTheUsualScheduleAlone) {
   EXPECT_EQ(found->record.schedule, toString(usual()));
   EXPECT_NE(found->record.summary.find("until the time that was allowed"),
             std::string::npos);
+}
+
+TEST_F(ScheduleTunerOnFake, ASlowDriverGetsNoMoreThanTheBudgetHolds) {
+  // It compiles one kernel at a time, whatever threads ask for it. Sixteen
+  // threads that all begin one would take sixteen times as long.
+  constexpr std::chrono::milliseconds kEach(40);
+  constexpr int kFitting = 6;
+  std::mutex driver;
+  const auto plain = setup.hooks.image;
+  setup.hooks.image = [&](const DecodeSpec &layer,
+                          const ScheduleCandidate *candidate) {
+    std::lock_guard<std::mutex> guard(driver);
+    std::this_thread::sleep_for(kEach);
+    return plain(layer, candidate);
+  };
+  setup.effort.threads = 16;
+  setup.effort.mostSchedules = 40;
+  setup.budget = std::chrono::duration<double>(kEach).count() * kFitting;
+  setup.begin = std::chrono::steady_clock::now();
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_TRUE(found->outOfTime);
+  // Those that fit, and the one that is begun when hardly anything is left.
+  EXPECT_LE(made, kFitting + 1);
+  EXPECT_GT(setup.spent->kernels, 0);
+}
+
+TEST(Pace, FollowsWhatWasSeen) {
+  Pace pace;
+  EXPECT_EQ(pace.atOnce(16, 100), 16u); // nothing is known
+  EXPECT_EQ(pace.atOnce(0, 100), 1u);
+  pace.note(1, 30);
+  EXPECT_EQ(pace.atOnce(16, 100), 3u); // perhaps one behind the other
+  pace.note(3, 30);                    // no: side by side, 10 s for each
+  EXPECT_EQ(pace.atOnce(16, 70), 4u);  // but 15 s are still remembered
+  pace.note(4, 30);
+  EXPECT_EQ(pace.atOnce(16, 40), 5u); // 7.5 s
+  EXPECT_EQ(pace.atOnce(16, -5), 1u); // whether to go on is not asked here
+  pace.note(0, 1000);
+  EXPECT_EQ(pace.atOnce(16, 40), 5u);
 }
 
 TEST_F(ScheduleTunerOnFake, WithoutADeviceAModelRanksAndSaysSo) {
