@@ -104,7 +104,7 @@ std::string change(double before, double after) {
 }
 
 void diffRecord(const TuningRecord &before, const TuningRecord &after,
-                std::vector<std::string> &lines) {
+                DiffOf what, std::vector<std::string> &lines) {
   const std::string place = placeOf(after.key);
   if (before.order != after.order)
     lines.push_back(fmt::format("{}: order {} -> {}", place,
@@ -122,7 +122,7 @@ void diffRecord(const TuningRecord &before, const TuningRecord &after,
       line += fmt::format(" {} before;", rangeText(old));
     if (old.schedule != range.schedule)
       line += fmt::format(" <{}> -> <{}>;", old.schedule, range.schedule);
-    if (old.time.us != range.time.us)
+    if (what == DiffOf::PicksAndTimes && old.time.us != range.time.us)
       line += fmt::format(" {};", change(old.time.us, range.time.us));
     if (line.empty())
       continue;
@@ -150,7 +150,7 @@ void decant::merge(TuningFile &file, const TuningFile &later) {
 }
 
 std::vector<std::string> decant::diff(const TuningFile &before,
-                                      const TuningFile &after) {
+                                      const TuningFile &after, DiffOf what) {
   std::vector<std::string> lines;
   auto counterpart = [](const TuningRecord &record,
                         const std::vector<TuningRecord> &list) {
@@ -164,7 +164,7 @@ std::vector<std::string> decant::diff(const TuningFile &before,
       lines.push_back(fmt::format("{}: only before", placeOf(record.key)));
   for (const TuningRecord &record : after.records) {
     if (const TuningRecord *old = counterpart(record, before.records)) {
-      diffRecord(*old, record, lines);
+      diffRecord(*old, record, what, lines);
       continue;
     }
     std::string line = fmt::format("{}: only after", placeOf(record.key));

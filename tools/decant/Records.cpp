@@ -30,6 +30,7 @@ struct RecordsOptions {
   std::vector<std::string> files;
   std::string output, spec, device = "cuda:0";
   std::vector<std::string> overrides;
+  bool picks = false;
 };
 
 Expected<Report> show(const RecordsOptions &options) {
@@ -69,7 +70,8 @@ Expected<Report> mergeFiles(const RecordsOptions &options) {
 Expected<Report> diffFiles(const RecordsOptions &options) {
   DECANT_ASSIGN(const TuningFile before, readTuningFile(options.files[0]));
   DECANT_ASSIGN(const TuningFile after, readTuningFile(options.files[1]));
-  const std::vector<std::string> lines = diff(before, after);
+  const std::vector<std::string> lines = diff(
+      before, after, options.picks ? DiffOf::Picks : DiffOf::PicksAndTimes);
   Report report;
   report.json["differences"] = lines;
   for (const std::string &line : lines)
@@ -134,9 +136,11 @@ Command decant::tool::addRecords(CLI::App &root) {
   merging->add_option("-o,--output", options->output, "The file to write")
       ->required()
       ->option_text("FILE");
-  addFiles(add("diff", "Say what changes from one file to another", diffFiles),
-           "Two tuning files")
-      ->expected(2);
+  CLI::App *comparing =
+      add("diff", "Say what changes from one file to another", diffFiles);
+  addFiles(comparing, "Two tuning files")->expected(2);
+  comparing->add_flag("--picks", options->picks,
+                      "Compare what was chosen, and not its times");
   CLI::App *finding = add(
       "find", "Say which record a program would use, and what differs", find);
   finding->add_option("SPEC", options->spec, "A spec file or a preset's name")

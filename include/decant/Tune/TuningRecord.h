@@ -125,10 +125,14 @@ Expected<TuningFile> readTuningFile(const std::string &path);
 /// model never replaces a measurement.
 void merge(TuningFile &file, const TuningFile &later);
 
+/// Picks: which schedule a batch gets and which format a layer. Two runs of one
+/// tuner differ in their times, and are to agree in these.
+enum class DiffOf { PicksAndTimes, Picks };
+
 /// What changes from one file to the other, a line each; empty if nothing that
-/// chooses or times a kernel does.
-std::vector<std::string> diff(const TuningFile &before,
-                              const TuningFile &after);
+/// chooses a kernel, or with times, nothing that times one does.
+std::vector<std::string> diff(const TuningFile &before, const TuningFile &after,
+                              DiffOf what = DiffOf::PicksAndTimes);
 
 } // namespace decant
 
