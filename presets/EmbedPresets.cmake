@@ -15,7 +15,7 @@ set(kind_models Model)
 
 set(arrays "")
 set(rows "")
-set(records "")
+set(record_rows "")
 set(count 0)
 foreach(folder rules methods models records)
   foreach(file IN LISTS files)
@@ -34,7 +34,7 @@ foreach(folder rules methods models records)
     string(REGEX REPLACE "((0x..,)(0x..,)?(0x..,)?(0x..,)?(0x..,)?)" "\\1\n" bytes "${bytes}")
     string(APPEND arrays "const unsigned char kBytes${count}[] = {\n${bytes}0};\n")
     if(folder STREQUAL records)
-      string(APPEND records "      {\"${name}\", view(kBytes${count}, ${size})},\n")
+      string(APPEND record_rows "      {\"${name}\", view(kBytes${count}, ${size})},\n")
     else()
       string(APPEND rows "      {PresetKind::${kind_${folder}}, \"${name}\", view(kBytes${count}, ${size})},\n")
     endif()
@@ -60,7 +60,7 @@ ${rows}  };
 
 std::vector<EmbeddedFile> embeddedRecords() {
   return {
-${records}  };
+${record_rows}  };
 }
 } // namespace decant
 ")

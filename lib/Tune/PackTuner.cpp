@@ -70,6 +70,20 @@ Hooks decant::tune::packHooks(const Pack &pack,
   return hooks;
 }
 
+Status decant::tune::takeFromPack(const Pack &pack,
+                                  const PackCandidates &candidates,
+                                  Setup &setup) {
+  DECANT_ASSIGN(setup.target, lookupTarget(candidates.target));
+  setup.deviceClass.target = candidates.target;
+  setup.compiler = candidates.compiler;
+  setup.effort.mostSchedules = candidates.variants.size();
+  Hooks hooks = packHooks(pack, candidates);
+  hooks.progress = std::move(setup.hooks.progress);
+  hooks.stop = std::move(setup.hooks.stop);
+  setup.hooks = std::move(hooks);
+  return {};
+}
+
 Expected<std::string> decant::tune::tunedPack(const Pack &pack,
                                               const PackCandidates &candidates,
                                               const TuningRecord &record) {
@@ -78,7 +92,8 @@ Expected<std::string> decant::tune::tunedPack(const Pack &pack,
     const auto found = std::find_if(
         candidates.variants.begin(), candidates.variants.end(),
         [&](const auto &variant) {
-          return toString(variant.second.schedule) == range.schedule;
+          return variant.second.order == record.order &&
+                 toString(variant.second.schedule) == range.schedule;
         });
     if (found == candidates.variants.end())
       return Status::internal(
@@ -90,4 +105,27 @@ Expected<std::string> decant::tune::tunedPack(const Pack &pack,
       rules.push_back({maxRows, found->first});
   }
   return pack.withPicks(candidates.spec, candidates.target, rules);
+}
+
+Expected<std::string> decant::tune::launchPicks(
+    const Pack &tuned, const Pack &before, const DecodeSpec &spec,
+    std::shared_ptr<Device> device, const std::vector<int64_t> &batches) {
+  PackQuery query;
+  query.specText = canonicalText(spec);
+  query.transfer = false;
+  DECANT_ASSIGN(const auto mine, programFromPack(tuned, device, query));
+  DECANT_ASSIGN(const auto theirs, programFromPack(before, device, query));
+  for (int64_t batch : batches) {
+    DECANT_ASSIGN(
+        const bench::Agreement agreement,
+        bench::compareBatch(spec, device, *mine, device, *theirs, batch));
+    if (!agreement.good())
+      return Status::failed(fmt::format(
+          "{}: at batch {} the picks compute something else: the relative "
+          "error of the outputs is {:.2e} and of the states {:.2e}; {:.0e} is "
+          "allowed",
+          tuned.path(), batch, agreement.output, agreement.state,
+          agreement.bound));
+  }
+  return toString(mine->rules());
 }

@@ -37,11 +37,24 @@ Expected<PackCandidates> packCandidates(const Pack &pack,
 /// Hooks that take images and candidates from the pack. Both must outlive them.
 Hooks packHooks(const Pack &pack, const PackCandidates &candidates);
 
+/// Makes a setup, which has a device and its class, one for the pack's
+/// candidates: their target, who compiled them, and hooks that know no
+/// compiler. Progress and stop stay what they are.
+Status takeFromPack(const Pack &pack, const PackCandidates &candidates,
+                    Setup &setup);
+
 /// The same pack, in which the batches of `record` get the variants that it
 /// chose; images of other specs and targets stay as they are.
 Expected<std::string> tunedPack(const Pack &pack,
                                 const PackCandidates &candidates,
                                 const TuningRecord &record);
+
+/// Launches what `tuned` picks for each batch and compares it with what
+/// `before` picks. "1..8: 0, 9..: 1", the picks, for people.
+Expected<std::string> launchPicks(const Pack &tuned, const Pack &before,
+                                  const DecodeSpec &spec,
+                                  std::shared_ptr<Device> device,
+                                  const std::vector<int64_t> &batches);
 
 } // namespace decant::tune
 

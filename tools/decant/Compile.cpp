@@ -198,12 +198,18 @@ Status checkWords(const CompileArguments &arguments) {
       return refuse("-o", "beside");
     if (arguments.kernels != "decode")
       return refuse("--kernels", "beside");
+    if (pack.mostCandidates < 0)
+      return Status::invalid(
+          fmt::format("--candidates: found {}; allowed: a number from 0",
+                      pack.mostCandidates));
     return {};
   }
   if (!pack.tokensPerStep.empty())
     return refuse("--tokens-per-step", "without");
   if (!pack.candidates.empty())
     return refuse("--candidate", "without");
+  if (pack.mostCandidates != 0)
+    return refuse("--candidates", "without");
   if (!pack.records.empty())
     return refuse("--record", "without");
   if (!pack.cubins.empty())
@@ -301,6 +307,12 @@ Command decant::tool::addCompile(CLI::App &root) {
            "With --pack: a further schedule, which a tuner may pick; may be "
            "repeated",
            "TEXT");
+  app->add_option(
+         "--candidates", arguments->pack.mostCandidates,
+         "With --pack: for each SPEC and target the N schedules that a "
+         "tuner would try first, so that decant-pack-tune or decant "
+         "tune --pack has something to pick from")
+      ->option_text("N");
   addTexts(
       "--record", arguments->pack.records,
       "With --pack: a tuner's file, whose records say which schedule which "

@@ -19,10 +19,12 @@
 #include "PackReport.h"
 #include "Progress.h"
 #include "Ptxas.h"
+#include "Tune/Finalists.h"
 #include "decant/Runtime/PackBuilder.h"
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <fmt/format.h>
 #include <thread>
 
@@ -36,6 +38,7 @@ struct Job {
   const PlannedLayer *layer = nullptr;
   const PlannedCut *cut = nullptr; // null: the transfer kernels
   CompileOptions options;
+  bool optional = false; // left out where it does not compile
   Status status;
   std::optional<KernelImage> image, cubin;
 };
@@ -86,15 +89,51 @@ Status runJobs(std::vector<Job *> jobs, const std::string &ptxas,
   for (std::thread &thread : threads)
     thread.join();
   for (const Job *job : jobs)
-    DECANT_TRY(job->status.within(fmt::format(
-        "{} for {}, {}", job->layer->spec.name, job->layer->target.name,
-        job->cut ? job->cut->option : "transfer kernels")));
+    if (!job->optional)
+      DECANT_TRY(job->status.within(fmt::format(
+          "{} for {}, {}", job->layer->spec.name, job->layer->target.name,
+          job->cut ? job->cut->option : "transfer kernels")));
   return {};
 }
 
-/// All jobs of a plan, those of a layer one behind the other.
+/// What a tuner would try first, on slots of the order that `first` has.
+std::vector<PlannedCut> likelyCuts(const PlannedLayer &layer,
+                                   const KernelImage &first, int64_t most) {
+  const Expected<Schedule> usual = parseSchedule(first.scheduleText);
+  if (!usual || most == 0)
+    return {};
+  tune::Setup setup;
+  setup.target = layer.target;
+  setup.machine = tune::machineOf(layer.target).value_or(tune::Machine());
+  setup.effort.mostSchedules = size_t(most) + 1; // and the usual one
+  std::vector<tune::ScheduleCandidate> all =
+      tune::scheduleCandidates(layer.spec, first.layout.record, layer.target,
+                               {*usual, first.layout.codeOrder});
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const tune::ScheduleCandidate &candidate) {
+                             return candidate.order != first.layout.codeOrder;
+                           }),
+            all.end());
+  std::vector<PlannedCut> cuts;
+  for (const tune::ScheduleCandidate &candidate :
+       tune::mostPromising(all, first, layer.spec, setup)) {
+    const bool planned = std::any_of(
+        layer.cuts.begin(), layer.cuts.end(), [&](const PlannedCut &cut) {
+          return toString(cut.schedule.value_or(*usual)) ==
+                 toString(candidate.schedule);
+        });
+    if (!planned)
+      cuts.push_back({candidate.schedule, {}, "--candidates"});
+  }
+  return cuts;
+}
+
+/// All jobs of a plan, those of a layer one behind the other, and behind them
+/// its further candidates, which `extra` owns.
 Expected<std::vector<Job>> compileAll(const std::vector<PlannedLayer> &layers,
-                                      const std::string &ptxas) {
+                                      int64_t mostCandidates,
+                                      const std::string &ptxas,
+                                      std::deque<PlannedCut> &extra) {
   std::vector<Job> jobs;
   std::vector<size_t> firstOf;
   for (const PlannedLayer &layer : layers) {
@@ -120,14 +159,27 @@ Expected<std::vector<Job>> compileAll(const std::vector<PlannedLayer> &layers,
     if (i != firstOf[layer] && exists)
       others.push_back(&jobs[i]);
   }
+  std::deque<Job> further;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const KernelImage &first = *jobs[firstOf[layer]].image;
+    for (PlannedCut &cut : likelyCuts(layers[layer], first, mostCandidates)) {
+      extra.push_back(std::move(cut));
+      further.push_back(jobOf(layers[layer], &extra.back()));
+      further.back().options.order = first.layout.codeOrder;
+      further.back().optional = true;
+      others.push_back(&further.back());
+    }
+  }
   DECANT_TRY(runJobs(others, ptxas, "images"));
+  for (Job &job : further)
+    jobs.push_back(std::move(job));
   return Expected<std::vector<Job>>(std::move(jobs));
 }
 
 Status addJob(const Job &job, PackBuilder &pack) {
   const std::vector<int64_t> maxRows =
       job.cut ? job.cut->maxRows : std::vector<int64_t>();
-  if (job.image)
+  if (job.image && job.status.ok())
     DECANT_TRY(pack.add(*job.image, maxRows));
   return job.cubin ? pack.add(*job.cubin, maxRows) : Status();
 }
@@ -150,13 +202,20 @@ Expected<Report> decant::tool::compilePack(const PackArguments &arguments) {
   DECANT_ASSIGN(const auto layers, planPack(arguments));
   DECANT_ASSIGN(const std::string ptxas, findAssembler(layers));
   const auto start = std::chrono::steady_clock::now();
-  DECANT_ASSIGN(const std::vector<Job> jobs, compileAll(layers, ptxas));
+  std::deque<PlannedCut> extra;
+  DECANT_ASSIGN(const std::vector<Job> jobs,
+                compileAll(layers, arguments.mostCandidates, ptxas, extra));
   const std::chrono::duration<double, std::milli> spent =
       std::chrono::steady_clock::now() - start;
 
   PackBuilder pack;
-  for (const Job &job : jobs)
+  int64_t leftOut = 0;
+  Status why;
+  for (const Job &job : jobs) {
     DECANT_TRY(addJob(job, pack));
+    if (!job.status.ok() && ++leftOut == 1)
+      why = job.status;
+  }
   DECANT_ASSIGN(const std::string bytes, pack.bytes());
   DECANT_TRY(writeOutputFile(arguments.output, bytes, "--pack"));
 
@@ -169,6 +228,10 @@ Expected<Report> decant::tool::compilePack(const PackArguments &arguments) {
   report.text += fmt::format("\n{} bytes are stored once that several variants "
                              "have; compiled in {:.1f} s\n",
                              pack.sharedBytes(), spent.count() / 1000);
+  if (leftOut > 0)
+    report.warnings.push_back(
+        fmt::format("--candidates: {} of them did not compile; the first: {}",
+                    leftOut, why.message()));
   for (const PlannedLayer &layer : layers)
     if (!layer.note.empty())
       report.warnings.push_back(layer.note);

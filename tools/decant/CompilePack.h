@@ -20,6 +20,7 @@ struct PackArguments {
   std::string tokensPerStep;          // "1,4"; empty: what each spec says
   std::vector<std::string> schedules; // "TEXT", or "ROWS:TEXT"
   std::vector<std::string> candidates;
+  int64_t mostCandidates = 0; // that are chosen here, for each spec and target
   std::vector<std::string> records; // files of a tuner's
   std::string cubins; // targets that get machine code too, or "all"
   std::string output;

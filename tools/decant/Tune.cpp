@@ -21,13 +21,11 @@
 #include "Progress.h"
 #include "SpecArguments.h"
 #include "TraceErrors.h"
+#include "Tune/DeviceMachine.h"
 #include "Tune/PackTuner.h"
 #include "TuneReport.h"
 #include "Verify/Verify.h"
 #include "decant/Engine.h"
-#include "decant/Runtime/Cuda.h"
-
-#include "Bench/ReadCeiling.h"
 
 #include <cctype>
 #include <filesystem>
@@ -216,23 +214,8 @@ Status openMachine(const TuneOptions &options, Workplace &place,
   DECANT_ASSIGN(setup.target, targetFor(*setup.device));
   DECANT_ASSIGN(setup.deviceClass,
                 deviceClassOf(*setup.device, setup.target.name));
-  if (setup.device->info().kind == TargetKind::Cpu) {
-    // No bandwidth: nothing is ruled out by it. Work alone ranks.
-    setup.machine.name = setup.deviceClass.name;
-    setup.machine.multiprocessors = 1;
-    setup.machine.lanesPerSecond = 1e10;
-    return {};
-  }
-  setup.machine = tune::machineOf(setup.target).value_or(tune::Machine());
-  setup.machine.name = setup.deviceClass.name;
-  DECANT_ASSIGN(const CudaMemory memory, cudaMemory(*setup.device));
-  setup.machine.multiprocessors = memory.multiprocessors;
-  if (memory.freeBytes > 2 * bench::kReadBytes) {
-    DECANT_ASSIGN(const bench::ReadCeiling ceiling,
-                  bench::measureReadCeiling(setup.device));
-    setup.machine.bytesPerSecond = ceiling.terabytesPerSecond * 1e12;
-    setup.machine.measured = true;
-  }
+  DECANT_ASSIGN(setup.machine, tune::machineOf(setup.device, setup.target,
+                                               setup.deviceClass.name));
   return {};
 }
 
@@ -357,12 +340,7 @@ Status usePack(const TuneOptions &options, const DecodeSpec &spec,
   DECANT_ASSIGN(place.pack, Pack::open(options.pack));
   DECANT_ASSIGN(place.packed,
                 tune::packCandidates(*place.pack, spec, setup.device->info()));
-  DECANT_ASSIGN(setup.target, lookupTarget(place.packed.target));
-  setup.deviceClass.target = place.packed.target;
-  setup.compiler = place.packed.compiler;
-  setup.effort.mostSchedules = place.packed.variants.size();
-  setup.hooks = tune::packHooks(*place.pack, place.packed);
-  return {};
+  return takeFromPack(*place.pack, place.packed, setup);
 }
 
 Expected<Report> runTune(const TuneOptions &options) {
