@@ -146,6 +146,15 @@ typedef enum DecantVariants {
   DECANT_VARIANTS_FIXED = 3 /* nor on what was tuned: no record is looked at */
 } DecantVariants;
 
+/* Tuning times schedules on scratch slots, which takes a minute. Of all
+   processes that share a folder of records one does it, and the others take
+   what it has found. */
+typedef enum DecantTune {
+  DECANT_TUNE_DEFAULT = 0, /* $DECANT_TUNE (never or if_missing), or never */
+  DECANT_TUNE_NEVER = 1,
+  DECANT_TUNE_IF_MISSING = 2 /* where neither a record nor a pack is there */
+} DecantTune;
+
 typedef struct DecantEngineOptions {
   size_t struct_size;
   /* Null: $DECANT_CACHE_DIR, else $XDG_CACHE_HOME/decant, else
@@ -164,7 +173,10 @@ typedef struct DecantEngineOptions {
      $DECANT_CACHE_LIMIT (as "512M"), else 2 GiB; -1: no limit. */
   int64_t cache_bytes;
   int32_t variants; /* DecantVariants */
-  int32_t reserved;
+  int32_t tune;     /* DecantTune */
+  /* Files of `decant compile --pack`, with colons between them, that are looked
+     into before the cache; null: $DECANT_PACKS. They are opened at once. */
+  const char *packs;
 } DecantEngineOptions;
 
 /* How long decantEnginePrepare took, milliseconds. The texts live as long as
@@ -186,6 +198,12 @@ typedef struct DecantPrepareReport {
   /* Why that is not the device's own target: a device that this library does
      not know, or a driver that does not read its PTX. */
   const char *target_note;
+  const char *pack; /* the first pack that kernels came from */
+  /* Who chose the schedules: a tuning record, "user, FILE", "site, FILE" or
+     "bundled, NAME", or "pack, FILE"; null: nobody, they are the usual ones. */
+  const char *schedules_from;
+  int32_t tuned; /* that record was made now, by this call */
+  int32_t reserved_too;
 } DecantPrepareReport;
 
 /* What an engine has done since it was made. While a host that is warm decodes,
@@ -201,6 +219,8 @@ typedef struct DecantEngineCounters {
   int64_t adopted;     /* entries that another process wrote first */
   int64_t quarantined; /* damaged entries moved away */
   int64_t evicted;     /* entries given up for others */
+  int64_t packed;      /* images read from packs */
+  int64_t tunings;     /* searches for schedules */
 } DecantEngineCounters;
 
 /* `options` null: all defaults. Reads the environment, once, and touches no
@@ -213,7 +233,9 @@ DECANT_API void decantEngineDestroy(DecantEngine *engine);
 DECANT_API DecantStatus decantEngineOpenDevice(DecantEngine *engine,
                                                const char *name,
                                                DecantDevice **device);
-/* Kernels for `spec`, all of them, on `device`, from the cache or the compiler.
+/* Kernels for `spec`, all of them, on `device`: which schedules, by a tuning
+   record, else a pack, else tuning if that is allowed; their code from a pack,
+   the cache or the compiler.
    Threads that want the same kernels wait for the one that compiles them. A GPU
    kernel that would spill registers is refused. `report` may be null. */
 DECANT_API DecantStatus decantEnginePrepare(DecantEngine *engine,

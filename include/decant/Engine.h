@@ -6,9 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In: a spec and a device. Out: a Program, whose kernels come from the cache
-// or, the first time, from the compiler. The engine ties cache, compiler and
-// devices together and decides nothing about kernels itself.
+// In: a spec and a device. Out: a Program. The engine ties packs, cache,
+// compiler and devices together and decides nothing about kernels itself:
+//
+//   which schedules    a tuning record, the user's, the site's or a built-in
+//                      one; else the picks of a pack; else, where that is
+//                      allowed, what tuning finds now; else the usual one
+//   whose images       a pack that has them; else the cache; else the compiler
 //
 // Nothing is global: two engines in one process do not meet. One engine may be
 // used from several threads at once; of those that ask for the same kernels,
@@ -41,9 +45,19 @@ constexpr int64_t kDefaultCacheBytes = int64_t(2) << 30;
 /// Which kernels a batch gets. Variants form sums in different orders, so their
 /// outputs differ in the last bits.
 enum class VariantChoice {
-  ByBatch, // the fastest for its size, by a tuning record
-  One,     // the record's one for all sizes: outputs do not depend on the size
-  Fixed,   // the usual one: nor on what was tuned where; no record is looked at
+  ByBatch, // the fastest for its size, by a tuning record or a pack
+  One,     // one for all sizes: outputs do not depend on the size
+  Fixed,   // the usual one, or a pack's one for any size: nor on what was tuned
+           // where; no record is looked at
+};
+
+/// Whether prepare() may tune where neither a record nor a pack says what to
+/// run. It takes a minute, so it is the host's to allow.
+enum class TunePolicy {
+  Never,
+  IfMissing, // once for a spec and a class of devices: of all processes that
+             // share the user's records one tunes, and the others take what it
+             // has found
 };
 
 struct EngineOptions {
@@ -63,6 +77,12 @@ struct EngineOptions {
   /// the records that are built in.
   RecordFolders records;
   VariantChoice variants = VariantChoice::ByBatch;
+  /// Files of `decant compile --pack` that are looked into before the cache, in
+  /// this order; create() opens them.
+  std::vector<std::string> packs;
+  /// IfMissing needs records.user, where what is found is kept.
+  TunePolicy tune = TunePolicy::Never;
+  double tuneSeconds = 60; // no further candidate is begun after these
 
   /// The one place where Decant reads the environment:
   ///   DECANT_CACHE_DIR   the cache folder, if set and not empty; else
@@ -75,18 +95,21 @@ struct EngineOptions {
   ///   XDG_CONFIG_HOME    + "/decant/tuning", if an absolute path; else
   ///   HOME               + "/.config/decant/tuning", if set and not empty;
   ///   DECANT_SITE_TUNING_DIR  the site's, or /etc/decant/tuning;
-  ///   DECANT_VARIANTS    variants: by_batch, one or fixed.
+  ///   DECANT_VARIANTS    variants: by_batch, one or fixed;
+  ///   DECANT_PACKS       packs, with colons between them;
+  ///   DECANT_TUNE        tune: never or if_missing.
   static EngineOptions fromEnvironment();
   /// What is wrong with a variable; Engine::create gives it back.
   Status environment;
 };
 
-/// The folders of a list with colons between them, without empty ones.
+/// The paths of a list with colons between them, without empty ones.
 std::vector<std::string> foldersIn(const std::string &list);
 
 /// Where one image came from, and how long that took.
 struct ImageReport {
   KernelSet kernels = KernelSet::Decode;
+  std::string pack;       // the file that it came from; else empty
   bool compiled = false;  // by the compiler
   bool linked = false;    // PTX to machine code, by the driver
   std::string missReason; // why one of them: what the cache lacked
@@ -96,10 +119,12 @@ struct ImageReport {
   CompileTimes stages; // of compileMs
 };
 
-/// Where a program's schedule came from.
+/// Where a program's schedules came from.
 struct TuningReport {
   bool found = false;                 // a record was there and served
-  std::string source;                 // whose, and its file
+  bool tuned = false;                 // it was made just now, by this engine
+  double tuneMs = 0;                  // or waiting for one who makes it
+  std::string source;                 // whose record, and its file; or a pack's
   std::vector<std::string> schedules; // of the program's variants
   /// Of a record that served: what differs from here ("driver 580.95 in the
   /// record, 580.159 here"). Else why no record did.
@@ -131,12 +156,13 @@ private:
 };
 
 /// What an engine has done since it was made. None of it grows while a host
-/// that is warm decodes, whatever batches come: that is how it proves it. There
-/// is no count of tunings, since an engine does not tune.
+/// that is warm decodes, whatever batches come: that is how it proves it.
 struct EngineCounters {
   int64_t compiles = 0; // images that the compiler made, or failed to
   int64_t links = 0;    // images that the driver made machine code of
   int64_t loads = 0;    // programs loaded onto a device
+  int64_t packed = 0;   // images read from packs
+  int64_t tunings = 0;  // searches for schedules
   CacheCounters cache;
 };
 
@@ -147,7 +173,7 @@ using ImageSource = std::function<Expected<KernelImage>(
 /// The target that `device` runs best.
 Expected<TargetInfo> targetFor(const Device &device);
 
-struct VariantPlan;
+struct VariantPlan; // TunedSchedules.h
 
 class Engine {
 public:
@@ -171,11 +197,11 @@ public:
                               const Device &device,
                               ImageReport *report = nullptr);
 
-  /// Decode and transfer kernels, loaded on `device`, with the schedule of a
-  /// tuning record, or the usual one where there is none (it never tunes); no
-  /// transfer kernels where the rule carries vectors beside its state. A GPU
-  /// kernel that spills registers is refused, and so is the whole call while
-  /// `stream`, which the host is going to use, is being captured.
+  /// Decode and transfer kernels, loaded on `device`; no transfer kernels where
+  /// the rule carries vectors beside its state. What a record, a pack or tuning
+  /// said and does not load here gives way to the next, and the report says so.
+  /// A GPU kernel that spills registers is refused, and so is the whole call
+  /// while `stream`, which the host is going to use, is being captured.
   Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
                                              std::shared_ptr<Device> device,
                                              PrepareReport *report = nullptr,
@@ -189,6 +215,14 @@ public:
   Expected<RecordLookup> tuningOf(const DecodeSpec &spec, const Device &device);
 
 private:
+  Expected<std::unique_ptr<Program>>
+  prepareTuned(const DecodeSpec &spec, std::shared_ptr<Device> device,
+               const TargetInfo &target, PrepareReport &facts);
+  Expected<std::unique_ptr<Program>>
+  preparePacked(const DecodeSpec &spec, std::shared_ptr<Device> device,
+                const TargetInfo &target, PrepareReport &facts);
+  Status tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
+              const TargetInfo &target, PrepareReport &facts);
   Expected<std::unique_ptr<Program>> prepareWith(const DecodeSpec &spec,
                                                  std::shared_ptr<Device> device,
                                                  const TargetInfo &target,

@@ -43,6 +43,24 @@ Status setVariants(int32_t given, EngineOptions &options) {
   }
 }
 
+Status setTune(int32_t given, EngineOptions &options) {
+  switch (given) {
+  case DECANT_TUNE_DEFAULT:
+    return {};
+  case DECANT_TUNE_NEVER:
+    options.tune = TunePolicy::Never;
+    return {};
+  case DECANT_TUNE_IF_MISSING:
+    options.tune = TunePolicy::IfMissing;
+    return {};
+  default:
+    return Status::invalid(fmt::format(
+        "argument \"options.tune\" is {}; a value of DecantTune, {} to {}, is "
+        "allowed",
+        given, int(DECANT_TUNE_DEFAULT), int(DECANT_TUNE_IF_MISSING)));
+  }
+}
+
 Expected<EngineOptions> convert(const DecantEngineOptions *given) {
   EngineOptions result = EngineOptions::fromEnvironment();
   if (!given)
@@ -51,6 +69,9 @@ Expected<EngineOptions> convert(const DecantEngineOptions *given) {
   DECANT_TRY(readSized("options", given, options));
   result.threads = options.threads;
   DECANT_TRY(setVariants(options.variants, result));
+  DECANT_TRY(setTune(options.tune, result));
+  if (options.packs)
+    result.packs = foldersIn(options.packs);
   if (options.cache_bytes < -1)
     return Status::invalid(fmt::format(
         "argument \"options.cache_bytes\" is {}; bytes, 0 (the default) and -1 "
@@ -102,6 +123,11 @@ DecantPrepareReport convert(const PrepareReport &facts, DecantEngine &engine) {
   values.target = engine.keep(facts.target);
   values.target_note = engine.keep(facts.targetNote);
   values.total_ms = facts.totalMs();
+  for (const ImageReport &image : facts.images)
+    if (!image.pack.empty() && !values.pack)
+      values.pack = engine.keep(image.pack);
+  values.schedules_from = engine.keep(facts.tuning.source);
+  values.tuned = facts.tuning.tuned;
   for (const ImageReport &image : facts.images)
     if ((image.compiled || image.linked) && !values.miss_reason)
       values.miss_reason = engine.keep(image.missReason);
@@ -200,6 +226,8 @@ DecantStatus decantEngineGetCounters(const DecantEngine *engine,
     values.adopted = facts.cache.adopted;
     values.quarantined = facts.cache.quarantined;
     values.evicted = facts.cache.evicted;
+    values.packed = facts.packed;
+    values.tunings = facts.tunings;
     return writeSized("counters", values, counters);
   });
 }

@@ -44,6 +44,10 @@ template <> constexpr size_t firstSize<DecantPrepareReport>() {
   return offsetof(DecantPrepareReport, link_ms);
 }
 
+template <> constexpr size_t firstSize<DecantEngineCounters>() {
+  return offsetof(DecantEngineCounters, packed);
+}
+
 /// A copy of `text` for the caller, who frees it by decantTextDestroy().
 Status giveText(const std::string &text, char **result);
 

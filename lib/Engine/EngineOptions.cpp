@@ -74,9 +74,22 @@ static Status readVariants(VariantChoice &variants) {
                          "\"; allowed: by_batch, one or fixed");
 }
 
+static Status readTune(TunePolicy &tune) {
+  const std::string found = variable("DECANT_TUNE");
+  if (found == "if_missing")
+    tune = TunePolicy::IfMissing;
+  else if (!found.empty() && found != "never")
+    return Status::invalid("DECANT_TUNE: found \"" + found +
+                           "\"; allowed: never or if_missing");
+  return {};
+}
+
 EngineOptions EngineOptions::fromEnvironment() {
   EngineOptions options;
   options.environment = readVariants(options.variants);
+  if (options.environment.ok())
+    options.environment = readTune(options.tune);
+  options.packs = foldersIn(variable("DECANT_PACKS"));
   options.cacheLayers = foldersIn(variable("DECANT_CACHE_PATH"));
   if (std::string limit = variable("DECANT_CACHE_LIMIT"); !limit.empty()) {
     auto bytes = parseByteCount("DECANT_CACHE_LIMIT", limit);

@@ -10,6 +10,8 @@
 
 #include "Stopwatch.h"
 #include "Target/EmitObject.h"
+#include "decant/Core/ImageHeader.h"
+#include "decant/Runtime/PackIndex.h"
 
 #include <fmt/format.h>
 
@@ -115,25 +117,23 @@ Expected<KernelImage> ImageStore::compiled(const DecodeSpec &spec,
   });
 }
 
-Expected<KernelImage> ImageStore::loadable(const DecodeSpec &spec,
-                                           const CompileOptions &options,
-                                           const Device &device,
-                                           ImageReport &report) {
-  // Without a cache nothing keeps what was linked, and loading links as well.
-  if (!cached || device.info().kind == TargetKind::Cpu)
-    return compiled(spec, options, report);
+Expected<KernelImage> ImageStore::machineCode(const std::string &key,
+                                              const std::string &specName,
+                                              const Device &device,
+                                              ImageReport &report,
+                                              const Maker &ptx) {
   Status failure, unlinked;
   Expected<KernelImage> machine =
-      findOrMake(machineKey(cacheKey(spec, options), device.info()), spec.name,
-                 report, [&]() -> Expected<KernelImage> {
-                   Expected<KernelImage> ptx = compiled(spec, options, report);
-                   failure = ptx.status();
-                   if (!ptx)
-                     return ptx;
+      findOrMake(machineKey(key, device.info()), specName, report,
+                 [&]() -> Expected<KernelImage> {
+                   Expected<KernelImage> image = ptx();
+                   failure = image.status();
+                   if (!image)
+                     return image;
                    report.linked = true;
                    ++links;
                    const Stopwatch watch;
-                   Expected<KernelImage> linked = device.link(*ptx);
+                   Expected<KernelImage> linked = device.link(*image);
                    report.linkMs = watch.milliseconds();
                    unlinked = linked.status();
                    return linked;
@@ -148,7 +148,30 @@ Expected<KernelImage> ImageStore::loadable(const DecodeSpec &spec,
                                 "since its linker failed: {}",
                                 unlinked.message());
   }
-  return compiled(spec, options, report);
+  return ptx();
+}
+
+Expected<KernelImage> ImageStore::loadable(const DecodeSpec &spec,
+                                           const CompileOptions &options,
+                                           const Device &device,
+                                           ImageReport &report) {
+  // Without a cache nothing keeps what was linked, and loading links as well.
+  if (!cached || device.info().kind == TargetKind::Cpu)
+    return compiled(spec, options, report);
+  return machineCode(cacheKey(spec, options), spec.name, device, report,
+                     [&] { return compiled(spec, options, report); });
+}
+
+Expected<KernelImage> ImageStore::loadable(KernelImage image,
+                                           const Device &device,
+                                           ImageReport &report) {
+  if (!cached || image.kind != CodeKind::Ptx)
+    return image;
+  const std::string key =
+      fmt::format("{}\ncode = {} bytes, {:016x}\n", imageHeader(image),
+                  image.code.size(), hashSpecText(image.code));
+  return machineCode(key, image.specName, device, report,
+                     [&]() -> Expected<KernelImage> { return image; });
 }
 
 std::vector<std::string> ImageStore::takeWarnings() {

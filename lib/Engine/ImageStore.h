@@ -33,6 +33,9 @@ public:
   Expected<KernelImage> loadable(const DecodeSpec &spec,
                                  const CompileOptions &options,
                                  const Device &device, ImageReport &report);
+  /// The same of an image that is there, from a pack.
+  Expected<KernelImage> loadable(KernelImage image, const Device &device,
+                                 ImageReport &report);
 
   std::vector<std::string> takeWarnings();
   /// All but loads.
@@ -45,6 +48,11 @@ private:
   Expected<KernelImage> findOrMake(const std::string &key,
                                    const std::string &specName,
                                    ImageReport &report, const Maker &make);
+  /// Machine code of the PTX that `ptx` gives, and which `key` describes.
+  Expected<KernelImage> machineCode(const std::string &key,
+                                    const std::string &specName,
+                                    const Device &device, ImageReport &report,
+                                    const Maker &ptx);
   std::shared_ptr<std::mutex> lockOf(const std::string &key);
 
   const bool cached;

@@ -15,10 +15,21 @@ using namespace decant;
 
 Expected<RecordLookup> TunedSchedules::find(const DecodeSpec &spec,
                                             const Device &device) {
-  std::call_once(read, [&] { store = RecordStore::open(folders); });
   DECANT_ASSIGN(const TargetInfo target, targetFor(device));
   DECANT_ASSIGN(const DeviceClass place, deviceClassOf(device, target.name));
-  return store.find(tuningKey(spec, place, compilerVersion()));
+  return read()->find(tuningKey(spec, place, compilerVersion()));
+}
+
+std::shared_ptr<const RecordStore> TunedSchedules::read() {
+  std::lock_guard<std::mutex> guard(mutex);
+  if (!store)
+    store = std::make_shared<RecordStore>(RecordStore::open(folders));
+  return store;
+}
+
+void TunedSchedules::refresh() {
+  std::lock_guard<std::mutex> guard(mutex);
+  store = nullptr;
 }
 
 /// One image for each schedule, and a rule for each run of ranges that share
@@ -60,7 +71,7 @@ VariantPlan TunedSchedules::plan(const DecodeSpec &spec, const Device &device,
   }
   // Whatever goes wrong here, there is a usual schedule.
   const Expected<RecordLookup> found = find(spec, device);
-  report.notes = store.warnings();
+  report.notes = read()->warnings();
   if (!found) {
     report.notes.push_back(found.status().message());
     return {};

@@ -1,5 +1,4 @@
-//===- TunedSchedules.h - what records say about a program ----- -*- C++
-//-*-===//
+//===- TunedSchedules.h - what records say about a program ------*- C++ -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,8 +9,10 @@
 #define DECANT_ENGINE_TUNEDSCHEDULES_H
 
 #include "decant/Engine.h"
+#include "decant/Runtime/Pack.h"
 
 #include <mutex>
+#include <optional>
 
 namespace decant {
 
@@ -21,6 +22,11 @@ struct VariantPlan {
   std::vector<std::optional<Schedule>> schedules = {std::nullopt};
   std::vector<BatchRule> rules = {{kAnyRows, 0}};
   std::optional<CodeOrder> order; // of all of them, and of transfers
+
+  /// Where a pack has the say: which of its images, whatever their schedules.
+  const Pack *pack = nullptr;
+  std::vector<int> packed; // one for each of `schedules`
+  int packedTransfer = -1;
 };
 
 /// The records of an engine, read when they are first asked for.
@@ -30,6 +36,8 @@ public:
       : folders(std::move(folders)) {}
 
   Expected<RecordLookup> find(const DecodeSpec &spec, const Device &device);
+  /// Reads the folders again: something was tuned since.
+  void refresh();
 
   /// What a record says, or the usual plan; `report` says which record, or why
   /// none.
@@ -37,9 +45,11 @@ public:
                    VariantChoice choice, TuningReport &report);
 
 private:
+  std::shared_ptr<const RecordStore> read();
+
   RecordFolders folders;
-  std::once_flag read;
-  RecordStore store;
+  std::mutex mutex; // of the store
+  std::shared_ptr<const RecordStore> store;
 };
 
 } // namespace decant

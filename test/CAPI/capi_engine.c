@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// capi_engine FOLDER
+// capi_engine FOLDER PACK
 //
 // A C99 host of libdecant: prepares a small gated delta layer for the CPU and
 // compares 20 tokens of three rows with a loop in double. FOLDER is not there
-// yet and becomes a kernel cache.
+// yet and becomes a kernel cache; PACK has kPackedLayer for the CPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +48,13 @@ static void testEngineErrors(void) {
   options.variants = 4;
   INVALID(decantEngineCreate(&options, &engine), "variants\" is 4");
   options.variants = DECANT_VARIANTS_FIXED;
+  options.tune = 3;
+  INVALID(decantEngineCreate(&options, &engine), "tune\" is 3");
+  options.tune = DECANT_TUNE_NEVER;
+  options.packs = "/nowhere/layers.pack";
+  INVALID(decantEngineCreate(&options, &engine),
+          "/nowhere/layers.pack: cannot open");
+  options.packs = NULL;
   options.threads = -1;
   INVALID(decantEngineCreate(&options, &engine), "threads");
   options.struct_size = 0;
@@ -179,6 +186,48 @@ static void testLayers(const char *folder) {
   decantSpecDestroy(spec);
 }
 
+/* Kernels of a pack: nothing is compiled, and the cache is not asked. */
+static void testPacks(const char *pack) {
+  static const char *const kPackedLayer[] = {"heads.key=1", "heads.value=2"};
+  DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
+  DecantPrepareReport report = DECANT_INIT(DecantPrepareReport);
+  DecantEngineCounters counters = DECANT_INIT(DecantEngineCounters);
+  DecantEngine *engine = NULL;
+  DecantSpec *spec = NULL, *other = readLayer(NULL, 0);
+  DecantProgramInfo info = DECANT_INIT(DecantProgramInfo);
+  DecantProgram *program;
+  char list[4096], from[4096];
+  OK(decantSpecReadFile("bytelm-gdn", kPackedLayer, 2, &spec));
+  snprintf(list, sizeof list, ":%s", pack);
+  snprintf(from, sizeof from, "pack, %s", pack);
+  options.cache_mode = DECANT_CACHE_MEMORY;
+  options.packs = list;
+  OK(decantEngineCreate(&options, &engine));
+  program = prepare(engine, spec, &report);
+  EXPECT(report.warm && report.compile_ms == 0 && !report.tuned);
+  EXPECT(report.pack && strcmp(report.pack, pack) == 0);
+  EXPECT(report.schedules_from && strcmp(report.schedules_from, from) == 0);
+  OK(decantProgramQuery(program, &info));
+  EXPECT(info.heads == 2 && info.can_transfer);
+  decantProgramDestroy(program);
+  OK(decantEngineGetCounters(engine, &counters));
+  EXPECT(counters.packed == 2 && counters.compiles == 0);
+  EXPECT(counters.misses == 0 && counters.tunings == 0 && counters.loads == 1);
+  /* What the pack has not is compiled. */
+  decantProgramDestroy(prepare(engine, other, &report));
+  EXPECT(!report.warm && !report.pack && !report.schedules_from);
+  OK(decantEngineGetCounters(engine, &counters));
+  EXPECT(counters.packed == 2 && counters.compiles == 2);
+  /* Counters of the first header. */
+  counters.struct_size = offsetof(DecantEngineCounters, packed);
+  counters.packed = -1;
+  OK(decantEngineGetCounters(engine, &counters));
+  EXPECT(counters.packed == -1 && counters.compiles == 2);
+  decantEngineDestroy(engine);
+  decantSpecDestroy(spec);
+  decantSpecDestroy(other);
+}
+
 /* A cache that cannot be kept on disk costs a warning, once, and no more. */
 static void testUnusableCache(const char *file) {
   DecantEngineOptions options = DECANT_INIT(DecantEngineOptions);
@@ -240,11 +289,12 @@ static void testTokens(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2)
+  if (argc != 3)
     return 2;
   testEngineErrors();
   testEngines(argv[1]);
   testLayers(argv[1]);
+  testPacks(argv[2]);
   testUnusableCache(argv[0]); /* a file where a folder is wanted */
   testImages();
   testTokens();

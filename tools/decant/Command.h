@@ -53,6 +53,7 @@ Command addBench(CLI::App &root);
 Command addCalibrate(CLI::App &root);
 Command addTune(CLI::App &root);
 Command addRecords(CLI::App &root);
+Command addPrepare(CLI::App &root);
 Command addCache(CLI::App &root);
 Command addEnv(CLI::App &root);
 Command addPresets(CLI::App &root);

@@ -151,9 +151,10 @@ int runTool(int argc, char **argv) {
   root.set_version_flag("--version", compilerVersion());
   root.require_subcommand(1);
   const std::vector<Command> commands = {
-      addCompile(root), addRun(root),   addEval(root),      addInspect(root),
-      addVerify(root),  addBench(root), addCalibrate(root), addTune(root),
-      addRecords(root), addCache(root), addEnv(root),       addPresets(root)};
+      addCompile(root), addRun(root),     addEval(root),      addInspect(root),
+      addVerify(root),  addBench(root),   addCalibrate(root), addTune(root),
+      addRecords(root), addPrepare(root), addCache(root),     addEnv(root),
+      addPresets(root)};
   for (const Command &command : commands)
     command.app->add_flag("--json", "Print one JSON object on stdout");
 
