@@ -23,13 +23,21 @@ for method in $methods; do
         continue
     fi
     echo "$method" >&2
-    even=
+    plan=
+    layer='"decant_plan":1,"heads":32,"key_dim":128'
+    case $("$decant" presets method "$method") in
+        *table4*) plan="--set state.plan={$layer,\"levels\":[-0.9,-0.7,-0.5,-0.4,-0.3,-0.2,-0.1,0,0.1,0.2,0.3,0.4,0.5,0.6,0.8,0.9]}" ;;
+        *table3*) plan="--set state.plan={$layer,\"levels\":[-0.9,-0.5,-0.2,0,0.2,0.4,0.6,0.9]}" ;;
+        *'"static"'*)
+            scales=$(yes 0.01 | head -n 32 | paste -sd, -)
+            plan="--set state.plan={$layer,\"scales\":[$scales]}" ;;
+    esac
     if "$decant" presets method "$method" | grep -q '"lifetime"'; then
-        even="--set state.bits.by=even"
+        plan="--set state.bits.by=even"
     fi
     # shellcheck disable=SC2086
     if "$decant" bench bytelm-gdn --set preset="$method" --set heads.key=32 --set heads.value=32 \
-        $even --batch "$batch" --device "$device" --json \
+        $plan --batch "$batch" --device "$device" --json \
         > "$parts/$method.unfinished" 2> "$parts/$method.error"; then
         mv "$parts/$method.unfinished" "$parts/$method.json"
     else

@@ -307,7 +307,7 @@ DecantStatus decantProgramZero(const DecantProgram *program,
       return nullArgument("program");
     DECANT_TRY(readSized("call", given, call));
     return program->program->zero(
-        {convert(call.pool), call.slots, call.count, call.stream});
+        {convert(call.pool), call.slots, call.count, call.stream, call.seeds});
   });
 }
 

@@ -70,6 +70,12 @@ std::string differenceOf(const SlotLayout &decode, const SlotLayout &other) {
   if (a.rotation != b.rotation)
     return fmt::format("rotation {}, and {}", toString(b.rotation),
                        toString(a.rotation));
+  if (a.rotationBlock != b.rotationBlock)
+    return fmt::format("rotations of {} elements, and {}", b.rotationBlock,
+                       a.rotationBlock);
+  if (a.tables.weights != b.tables.weights ||
+      a.tables.levels != b.tables.levels || a.tables.scales != b.tables.scales)
+    return "the numbers of their plans differ";
   if (a.rounding != b.rounding)
     return fmt::format("rounding {}, and {}", toString(b.rounding),
                        toString(a.rounding));

@@ -97,9 +97,16 @@ Status Program::zero(const ZeroCall &call) const {
     checked = checkHostSlots("slots", call.slots, call.count, pool);
   if (!checked.ok())
     return checked.within(fmt::format("zero of \"{}\"", facts.specName));
-  for (int64_t i = 0; i < call.count; ++i)
-    DECANT_TRY(target->fill(slotAddress(pool, call.slots[i]), 0,
-                            facts.slotBytes, call.stream));
+  for (int64_t i = 0; i < call.count; ++i) {
+    char *slot = slotAddress(pool, call.slots[i]);
+    DECANT_TRY(target->fill(slot, 0, facts.slotBytes, call.stream));
+    // Byte by byte, which needs no host memory that outlives the call.
+    const uint32_t seed = call.seeds ? call.seeds[i] : 0;
+    for (int byte = 0; byte < 4; ++byte)
+      if (const uint8_t value = uint8_t(seed >> (8 * byte)))
+        DECANT_TRY(
+            target->fill(slot + 4 * kSeedWord + byte, value, 1, call.stream));
+  }
   return {};
 }
 

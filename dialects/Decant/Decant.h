@@ -57,6 +57,10 @@ ElementType toElementType(mlir::Type type);
 mlir::ArrayAttr rowBitsAttr(mlir::MLIRContext *context,
                             llvm::ArrayRef<uint8_t> rowBits, int64_t heads);
 std::vector<uint8_t> rowBitsOf(mlir::ArrayAttr rows);
+/// What a plan brings, as a dictionary of arrays; null without anything.
+mlir::DictionaryAttr tablesAttr(mlir::MLIRContext *context,
+                                const PlanTables &tables);
+PlanTables tablesOf(mlir::DictionaryAttr attr);
 
 /// Between the structs of Core and the attributes that hold them.
 LayoutAttr toAttr(mlir::MLIRContext *context, const SlotLayout &layout);

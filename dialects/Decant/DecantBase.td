@@ -45,7 +45,9 @@ def Decant_FitKind : Decant_Enum<"FitKind", "how a scale is fitted", [
   I32EnumAttrCase<"SqrtMeanAbs", 1, "sqrt_mean_abs">,
   I32EnumAttrCase<"MinMax", 2, "minmax">,
   I32EnumAttrCase<"LeastSquares", 3, "least_squares">,
-  I32EnumAttrCase<"RootMeanSquare", 4, "rms">]>;
+  I32EnumAttrCase<"RootMeanSquare", 4, "rms">,
+  I32EnumAttrCase<"KeptNorm", 5, "kept_norm">,
+  I32EnumAttrCase<"Static", 6, "static">]>;
 def Decant_RoundingKind : Decant_Enum<"RoundingKind",
     "which of two codes an element between them becomes", [
   I32EnumAttrCase<"Nearest", 0, "nearest">,
@@ -165,18 +167,23 @@ def Decant_FormatAttr : Decant_Attr<"Format", "format"> {
     Compensators are fitted by some rounds of subspace iteration and stored as
     f16 unless another type is named; types of 8 bits have one f32 scale per
     compensator. `rows` has a string per value head, with a digit per key row:
-    the bits of its codes.
+    the bits of its codes, or `f` for a row of f16. `tables` are numbers of the
+    layer's plan: `weights` of rows in fits, `levels` of codes that are their
+    numbers, `scales` that are not fitted.
   }];
   let parameters = (ins "::mlir::Type":$codes,
                         Decant_RotationParameter:$rotation,
+                        DefaultValuedParameter<"int64_t", "0">:$rotationBlock,
                         Decant_RoundingParameter:$rounding,
                         OptionalArrayRefParameter<"::decant::ScaleAttr">:$scales,
                         OptionalParameter<"::mlir::Type">:$compensators,
                         DefaultValuedParameter<"int64_t", "1">:$rounds,
-                        OptionalParameter<"::mlir::ArrayAttr">:$rows);
-  let assemblyFormat = [{`<` $codes (`rotate` $rotation^)? (`round` $rounding^)? (`,` $scales^)?
+                        OptionalParameter<"::mlir::ArrayAttr">:$rows,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$tables);
+  let assemblyFormat = [{`<` $codes (`rotate` $rotation^)? (`rotate_block` $rotationBlock^)?
+                         (`round` $rounding^)? (`,` $scales^)?
                          (`compensators` $compensators^)? (`rounds` $rounds^)?
-                         (`rows` $rows^)? `>`}];
+                         (`rows` $rows^)? (`tables` $tables^)? `>`}];
 }
 
 def Decant_TargetAttr : Decant_Attr<"Target", "target"> {
@@ -208,8 +215,10 @@ def Decant_LayoutAttr : Decant_StructAttr<"Layout", "layout"> {
                         "int64_t":$headBytes,
                         Decant_CodeOrderParameter:$codeOrder,
                         Decant_RotationParameter:$rotation,
+                        DefaultValuedParameter<"int64_t", "0">:$rotationBlock,
                         Decant_RoundingParameter:$rounding,
                         OptionalParameter<"::mlir::ArrayAttr">:$rowBits,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$tables,
                         "::mlir::ArrayAttr":$scales,
                         "::mlir::DictionaryAttr":$regions);
 }
@@ -282,6 +291,13 @@ def Decant_WindowType : Decant_Type<"Window", "window"> {
 
 def Decant_LloydType : Decant_Type<"Lloyd", "lloyd"> {
   let summary = "codes of the levels that are best for a normal distribution";
+  let description = [{ Of 3 or 4 bits; only formats and layouts name it. }];
+  let parameters = (ins "int64_t":$bits);
+  let assemblyFormat = "`<` $bits `>`";
+}
+
+def Decant_LevelsType : Decant_Type<"Levels", "levels"> {
+  let summary = "codes that are numbers of a plan's levels";
   let description = [{ Of 3 or 4 bits; only formats and layouts name it. }];
   let parameters = (ins "int64_t":$bits);
   let assemblyFormat = "`<` $bits `>`";

@@ -158,6 +158,9 @@ Type decant::toType(MLIRContext *context, ElementType type) {
   case ElementType::L4:
   case ElementType::L3:
     return LloydType::get(context, elementBits(type));
+  case ElementType::T4:
+  case ElementType::T3:
+    return LevelsType::get(context, elementBits(type));
   }
   llvm_unreachable("an element type without an MLIR type");
 }
@@ -172,7 +175,7 @@ ElementType decant::toElementType(Type type) {
   for (ElementType small :
        {ElementType::E4M3, ElementType::E5M2, ElementType::E3M2,
         ElementType::E2M3, ElementType::E2M1, ElementType::E8M0,
-        ElementType::L4, ElementType::L3})
+        ElementType::L4, ElementType::L3, ElementType::T4, ElementType::T3})
     if (type == toType(type.getContext(), small))
       return small;
   for (ElementType integer :
@@ -203,6 +206,35 @@ std::vector<uint8_t> decant::rowBitsOf(ArrayAttr rows) {
   return decant::rowBitsOf(digits).value_or(std::vector<uint8_t>());
 }
 
+DictionaryAttr decant::tablesAttr(MLIRContext *context,
+                                  const PlanTables &tables) {
+  if (tables.empty())
+    return {};
+  Builder builder(context);
+  SmallVector<NamedAttribute> entries;
+  auto add = [&](StringRef name, const std::vector<float> &numbers) {
+    if (!numbers.empty())
+      entries.push_back(
+          builder.getNamedAttr(name, builder.getDenseF32ArrayAttr(numbers)));
+  };
+  add("weights", tables.weights);
+  add("levels", tables.levels);
+  add("scales", tables.scales);
+  return builder.getDictionaryAttr(entries);
+}
+
+PlanTables decant::tablesOf(DictionaryAttr attr) {
+  PlanTables tables;
+  auto find = [&](StringRef name) -> std::vector<float> {
+    auto numbers = attr ? attr.getAs<DenseF32ArrayAttr>(name) : nullptr;
+    return numbers ? numbers.asArrayRef().vec() : std::vector<float>();
+  };
+  tables.weights = find("weights");
+  tables.levels = find("levels");
+  tables.scales = find("scales");
+  return tables;
+}
+
 LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
   Builder builder(context);
   SmallVector<Attribute> scales;
@@ -222,9 +254,11 @@ LayoutAttr decant::toAttr(MLIRContext *context, const SlotLayout &layout) {
       layout.tokensPerStep, layout.compensatorRounds, layout.record.writes,
       DecayKind(layout.record.keyDecay), DecayKind(layout.record.valueDecay),
       layout.record.carried, layout.headBytes, CodeOrderKind(layout.codeOrder),
-      RotationKind(layout.rotation), RoundingKind(layout.rounding),
+      RotationKind(layout.rotation), layout.rotationBlock,
+      RoundingKind(layout.rounding),
       rowBitsAttr(context, layout.rowBits, layout.valueHeads),
-      builder.getArrayAttr(scales), builder.getDictionaryAttr(regions));
+      tablesAttr(context, layout.tables), builder.getArrayAttr(scales),
+      builder.getDictionaryAttr(regions));
 }
 
 SlotLayout decant::fromAttr(LayoutAttr attr) {
@@ -246,7 +280,9 @@ SlotLayout decant::fromAttr(LayoutAttr attr) {
                              int(scale.getBlock())});
   layout.codeOrder = CodeOrder(attr.getCodeOrder());
   layout.rotation = Rotation(attr.getRotation());
+  layout.rotationBlock = attr.getRotationBlock();
   layout.rounding = Rounding(attr.getRounding());
+  layout.tables = tablesOf(attr.getTables());
   auto region = [&](StringRef name) {
     auto held = attr.getRegions().getAs<RegionAttr>(name);
     return held ? Region{held.getOffset(), toElementType(held.getType()),

@@ -302,6 +302,10 @@ typedef struct DecantZeroCall {
   const int32_t *slots; /* host, [count], read before the call returns */
   int64_t count;        /* 1 or more */
   void *stream;
+  /* host, [count]: the sequences' seeds of stochastic rounding, which copies
+     keep and which let equal sequences round alike, whatever their slots; or
+     null, all 0 */
+  const uint32_t *seeds;
 } DecantZeroCall;
 
 /* Copies slot sources[i] of `from` over slot targets[i] of `to`, in order. */

@@ -79,6 +79,8 @@ int64_t decant::rowOffset(const SlotLayout &layout, int key) {
 std::vector<CodePlane> decant::rowPlanes(int bits, int64_t paddedValue) {
   std::vector<CodePlane> planes;
   int64_t offset = 0;
+  if (bits == kPivotBits)
+    return {{bits, 0, 0}};
   for (int left = bits; left > 0;) {
     const int width = left >= 4 ? 4 : left >= 2 ? 2 : 1;
     left -= width;
@@ -113,8 +115,17 @@ CodePlace placeInRow(const SlotLayout &layout, const CodePlane &plane, int key,
           int(bit % 8)};
 }
 
+/// Where a pivot's element is.
+int64_t pivotByte(const SlotLayout &layout, int key, int value) {
+  return placeInRow(layout, rowPlanes(kPivotBits, layout.paddedValue)[0], key,
+                    value)
+      .byte;
+}
+
 double loadFromRow(const SlotLayout &layout, const uint8_t *head, int key,
                    int value) {
+  if (layout.isPivot(key))
+    return loadElement(ElementType::F16, head + pivotByte(layout, key, value));
   const int bits = layout.rowBits[key];
   int stored = 0;
   for (const CodePlane &plane : rowPlanes(bits, layout.paddedValue)) {
@@ -127,13 +138,17 @@ double loadFromRow(const SlotLayout &layout, const uint8_t *head, int key,
 }
 
 void storeToRow(const SlotLayout &layout, uint8_t *head, int key, int value,
-                double code) {
+                double code, CodeRange range) {
+  if (layout.isPivot(key))
+    return storeElement(ElementType::F16, code,
+                        head + pivotByte(layout, key, value));
   const int bits = layout.rowBits[key];
   const double largest = (1 << (bits - 1)) - 1;
   const double rounded =
       std::isnan(code) ? 0
                        : std::nearbyint(std::ldexp(code, bits - kMaxRowBits));
-  const int stored = int(std::clamp(rounded, -largest, largest));
+  const double least = range == CodeRange::All ? -largest - 1 : -largest;
+  const int stored = int(std::clamp(rounded, least, largest));
   for (const CodePlane &plane : rowPlanes(bits, layout.paddedValue)) {
     const CodePlace at = placeInRow(layout, plane, key, value);
     const int mask = (1 << plane.bits) - 1;
@@ -161,6 +176,8 @@ double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
   }
   if (isSmallFloat(type))
     return smallToDouble(type, uint8_t(stored));
+  if (isTable(type))
+    return layout.tables.levels[stored];
   if (isCodebook(type))
     return levelToDouble(type, uint8_t(stored));
   const int sign = 1 << (elementBits(type) - 1);
@@ -171,17 +188,18 @@ double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
 void decant::storeCode(const SlotLayout &layout, uint8_t *head, int key,
                        int value, double code) {
   const ElementType type = layout.codes.type;
+  const CodeRange range =
+      layout.usesAllCodes() ? CodeRange::All : CodeRange::Symmetric;
   if (!layout.rowBits.empty())
-    return storeToRow(layout, head, key, value, code);
+    return storeToRow(layout, head, key, value, code, range);
   if (isWideFloat(type)) {
     storeElement(type, code,
                  head +
                      codePlace(layout, codePlanes(layout)[0], key, value).byte);
     return;
   }
-  const CodeRange range =
-      layout.groupOffset.empty() ? CodeRange::Symmetric : CodeRange::All;
   int stored = isSmallFloat(type) ? doubleToSmall(type, code)
+               : isTable(type)    ? nearestLevel(layout.tables.levels, code)
                : isCodebook(type) ? doubleToLevel(type, code)
                                   : toCode(type, code, range);
   if (isInteger(type) && layout.codeOrder == CodeOrder::Fragments)

@@ -20,6 +20,7 @@
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace decant {
 
@@ -65,6 +66,19 @@ public:
       return value->get<bool>();
     refuse(name, "true or false", value);
     return false;
+  }
+
+  std::vector<float> numbers(const char *name) {
+    std::vector<float> found;
+    const nlohmann::json *value = field(name);
+    const bool isArray = value && value->is_array();
+    if (isArray)
+      for (const nlohmann::json &number : *value)
+        if (number.is_number())
+          found.push_back(number.get<float>());
+    if (!isArray || found.size() != value->size())
+      refuse(name, "an array of numbers", value);
+    return found;
   }
 
   template <typename Enum>

@@ -36,7 +36,7 @@ namespace {
 
 constexpr char kMagic[] = "DECANT\x1a\n";
 constexpr size_t kMagicBytes = 8, kHashOffset = 32, kPrefixBytes = 40;
-constexpr uint32_t kFormatVersion = 3;
+constexpr uint32_t kFormatVersion = 4;
 
 struct NamedRegion {
   const char *name;
@@ -66,7 +66,8 @@ const std::initializer_list<ElementType> kElementTypes = {
     ElementType::F32,  ElementType::F16,  ElementType::BF16, ElementType::I8,
     ElementType::I6,   ElementType::I4,   ElementType::I3,   ElementType::I2,
     ElementType::E4M3, ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
-    ElementType::E2M1, ElementType::E8M0, ElementType::L4,   ElementType::L3};
+    ElementType::E2M1, ElementType::E8M0, ElementType::L4,   ElementType::L3,
+    ElementType::T4,   ElementType::T3};
 const std::initializer_list<DecayShape> kDecayShapes = {
     DecayShape::None, DecayShape::Scalar, DecayShape::Vector};
 
@@ -107,8 +108,12 @@ json layoutToJson(const SlotLayout &layout) {
           {"code_order", toString(layout.codeOrder)},
           {"scales", std::move(scales)},
           {"rotation", toString(layout.rotation)},
+          {"rotation_block", layout.rotationBlock},
           {"rounding", toString(layout.rounding)},
           {"row_bits", digitsOf(layout.rowBits)},
+          {"weights", layout.tables.weights},
+          {"levels", layout.tables.levels},
+          {"static_scales", layout.tables.scales},
           {"regions", std::move(regions)},
           {"head_bytes", layout.headBytes},
           {"slot_bytes", layout.slotBytes}};
@@ -137,6 +142,29 @@ constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 constexpr int64_t kMaxExtent = int64_t(1) << 20;
 constexpr int64_t kMaxBytes = int64_t(1) << 42;
 
+/// What a plan brought; `layout` has everything else.
+PlanTables tablesFromJson(FieldReader in, const SlotLayout &layout) {
+  auto numbers = [&](const char *name, bool optional, int64_t count) {
+    std::vector<float> found = in.numbers(name);
+    const int64_t length = int64_t(found.size());
+    if (length != count && !(optional && length == 0)) {
+      json shown = length;
+      in.refuse(name, fmt::format("{} numbers", count), &shown);
+    }
+    return found;
+  };
+  const ElementType codes = layout.codes.type;
+  const int64_t rows = int64_t(layout.valueHeads) * layout.keyDim;
+  PlanTables tables;
+  tables.weights = numbers("weights", true, rows);
+  tables.levels = numbers(
+      "levels", false, isTable(codes) ? int64_t(1) << elementBits(codes) : 0);
+  tables.scales =
+      numbers("static_scales", false,
+              layout.hasStaticScales() ? rows * layout.groupColumns() : 0);
+  return tables;
+}
+
 SlotLayout layoutFromJson(FieldReader in) {
   SlotLayout layout;
   layout.valueHeads = int(in.integer("value_heads", 1, kMaxExtent));
@@ -163,12 +191,14 @@ SlotLayout layoutFromJson(FieldReader in) {
         {scale.named("axis", {Axis::Key, Axis::Value, Axis::Head}),
          scale.named("fit",
                      {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs, ScaleFit::MinMax,
-                      ScaleFit::LeastSquares, ScaleFit::RootMeanSquare}),
+                      ScaleFit::LeastSquares, ScaleFit::RootMeanSquare,
+                      ScaleFit::KeptNorm, ScaleFit::Static}),
          scale.named("type", kElementTypes),
          int(scale.integer("block", 0, kMaxExtent))});
   });
   layout.rotation = in.named("rotation", {Rotation::None, Rotation::Key,
                                           Rotation::Value, Rotation::Both});
+  layout.rotationBlock = int(in.integer("rotation_block", 0, kMaxExtent));
   layout.rounding =
       in.named("rounding", {Rounding::Nearest, Rounding::Stochastic});
   layout.headBytes = in.integer("head_bytes", 1, kMaxBytes);
@@ -180,7 +210,7 @@ SlotLayout layoutFromJson(FieldReader in) {
   } else {
     json found = digits;
     in.refuse("row_bits",
-              fmt::format("nothing, or {} digits from {} to {}", rows,
+              fmt::format("nothing, or {} digits from {} to {} or f", rows,
                           kMinRowBits, kMaxRowBits),
               &found);
   }
@@ -204,6 +234,7 @@ SlotLayout layoutFromJson(FieldReader in) {
                    &end);
     }
   }
+  layout.tables = tablesFromJson(in, layout);
   layout.slotBytes =
       in.integer("slot_bytes",
                  layout.rowBits.empty()

@@ -187,7 +187,7 @@ double decant::powerToDouble(uint8_t bits) {
 /// Lloyd-Max for a normal distribution: each level is the mean of what is
 /// nearest to it, which a fixed-point iteration from even levels finds.
 std::vector<double> decant::codebookLevels(ElementType type) {
-  assert(isCodebook(type));
+  assert(isCodebook(type) && !isTable(type));
   if (type == ElementType::L3)
     return {0.245094179, 0.756005281, 1.343909279, 2.151945705};
   return {0.128395030, 0.388048299, 0.656759119, 0.942340456,
@@ -208,6 +208,14 @@ double decant::levelToDouble(ElementType type, uint8_t code) {
   const std::vector<double> levels = codebookLevels(type);
   const size_t index = code % levels.size();
   return code >= levels.size() ? -levels[index] : levels[index];
+}
+
+uint8_t decant::nearestLevel(const std::vector<float> &levels, double value) {
+  size_t index = 0;
+  while (index + 1 < levels.size() &&
+         value > (double(levels[index]) + double(levels[index + 1])) / 2)
+    ++index;
+  return uint8_t(index);
 }
 
 /// nearbyint rounds ties to even in the default rounding mode, which nothing
@@ -234,16 +242,22 @@ double decant::roundStochastic(ElementType type, double value, double noise,
   return std::copysign(std::floor(magnitude / step + noise) * step, value);
 }
 
-double decant::roundingNoise(uint64_t tokens, int key, int value) {
-  uint32_t x = uint32_t(key) << 16 | uint32_t(value);
-  x ^= uint32_t(tokens) * 0x9E3779B9u;
+/// Every bit of x in about half of the bits of the result; 0 stays 0.
+static uint32_t mixBits(uint32_t x) {
   x *= 0x9E3779B9u;
   x ^= x >> 16;
   x *= 0x85EBCA6Bu;
   x ^= x >> 13;
   x *= 0xC2B2AE35u;
   x ^= x >> 16;
-  return double(x >> 8) * 0x1p-24;
+  return x;
+}
+
+double decant::roundingNoise(const NoiseSource &source, int key, int value) {
+  const uint32_t stream = mixBits(mixBits(source.seed) + uint32_t(source.head));
+  uint32_t x = uint32_t(key) << 16 | uint32_t(value);
+  x ^= uint32_t(source.tokens) * 0x9E3779B9u ^ stream;
+  return double(mixBits(x) >> 8) * 0x1p-24;
 }
 
 double decant::roundTo(ElementType type, double value) {
@@ -283,6 +297,9 @@ double decant::maxFinite(ElementType type) {
   case ElementType::L4:
   case ElementType::L3:
     return codebookLevels(type).back();
+  case ElementType::T4:
+  case ElementType::T3:
+    return 1; // beyond which no level lies
   }
   return 0;
 }

@@ -8,8 +8,11 @@
 
 #include "decant/Core/SlotLayout.h"
 
+#include "decant/Core/Numeric.h"
+
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <numeric>
 
 using namespace decant;
@@ -109,6 +112,40 @@ int SlotLayout::groupValues() const {
   return scale->block ? scale->block : paddedValue;
 }
 
+int64_t SlotLayout::groupRows() const {
+  return groups() ? (paddedKey - 1) / groupKeys() + 1 : 0;
+}
+
+int64_t SlotLayout::groupColumns() const {
+  return groups() ? (paddedValue - 1) / groupValues() + 1 : 0;
+}
+
+bool SlotLayout::hasStaticScales() const {
+  return groups() && groups()->fit == ScaleFit::Static;
+}
+
+double SlotLayout::largestOver(size_t index) const {
+  const double code = maxFinite(codes.type);
+  if (index + 1 < scales.size())
+    return scales[index + 1].type == ElementType::E4M3
+               ? code * maxFinite(ElementType::E4M3)
+               : 1;
+  return scales[index].type == ElementType::E8M0
+             ? std::ldexp(1.0, std::ilogb(code))
+             : code;
+}
+
+bool SlotLayout::hasPivots() const {
+  return std::find(rowBits.begin(), rowBits.end(), kPivotBits) != rowBits.end();
+}
+
+int SlotLayout::groupRowOf(int key) const {
+  if (rowBits.empty())
+    return key;
+  return key - int(std::count(rowBits.begin(), rowBits.begin() + key,
+                              uint8_t(kPivotBits)));
+}
+
 bool SlotLayout::rotatesKeys() const {
   return rotation == Rotation::Key || rotation == Rotation::Both;
 }
@@ -161,6 +198,15 @@ int64_t SlotLayout::headOffset(int head) const {
 SlotLayout SlotLayout::ofHead(int head) const {
   SlotLayout result = *this;
   result.valueHeads = 1;
+  result.firstHead = firstHead + head;
+  auto cut = [&](std::vector<float> &numbers) {
+    const int64_t each = int64_t(numbers.size()) / valueHeads;
+    const std::vector<float> own(numbers.begin() + head * each,
+                                 numbers.begin() + (head + 1) * each);
+    numbers = own;
+  };
+  cut(result.tables.weights);
+  cut(result.tables.scales);
   if (!rowBits.empty()) {
     const auto first = rowBits.begin() + int64_t(head) * keyDim;
     result.rowBits.assign(first, first + keyDim);
@@ -200,6 +246,18 @@ std::vector<std::pair<std::string, Region>> SlotLayout::regions() const {
   return all;
 }
 
+/// Padded key rows that are no pivots, of the head that has most of them.
+static int64_t mostCodedRows(const SlotLayout &layout) {
+  if (layout.rowBits.empty())
+    return layout.paddedKey;
+  int64_t most = 0;
+  for (int head = 0; head < layout.valueHeads; ++head) {
+    const SlotLayout own = layout.ofHead(head);
+    most = std::max<int64_t>(most, own.groupRowOf(layout.keyDim));
+  }
+  return most + layout.paddedKey - layout.keyDim;
+}
+
 /// `bytes` are those of a head whose codes all have the bits of their type.
 static void sizeHeads(SlotLayout &layout, int64_t bytes) {
   if (layout.rowBits.empty())
@@ -229,6 +287,8 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
   layout.record = record;
   layout.scales = spec.state.scales;
   layout.rotation = spec.state.rotation;
+  layout.rotationBlock = spec.state.rotationBlock;
+  layout.tables = spec.state.tables;
   layout.rounding = spec.state.rounding;
   layout.codeOrder = order;
   const int64_t key = layout.paddedKey, value = layout.paddedValue;
@@ -241,8 +301,11 @@ SlotLayout decant::makeSlotLayout(const DecodeSpec &spec,
                                   columns ? key : value);
   for (const ScaleSpec &scale : spec.state.scales) {
     if (isGrouped(scale)) {
-      const int64_t keys = (key - 1) / layout.groupKeys() + 1;
-      const int64_t values = (value - 1) / layout.groupValues() + 1;
+      if (scale.fit == ScaleFit::Static)
+        continue;
+      const int64_t keys =
+          scale.axis == Axis::Key ? mostCodedRows(layout) : layout.groupRows();
+      const int64_t values = layout.groupColumns();
       layout.groupScale = allocator.take(scale.type, keys, values);
       if (scale.fit == ScaleFit::MinMax)
         layout.groupOffset = allocator.take(scale.type, keys, values);

@@ -203,12 +203,13 @@ private:
                         type(spec.window.records), spec.tokensPerStep),
         FormatAttr::get(
             context, type(spec.state.codes), RotationKind(spec.state.rotation),
-            RoundingKind(spec.state.rounding), scales,
+            spec.state.rotationBlock, RoundingKind(spec.state.rounding), scales,
             spec.window.compensatorType == ElementType::F16
                 ? Type()
                 : type(spec.window.compensatorType),
             spec.window.compensatorRounds,
-            rowBitsAttr(context, spec.state.bits.widths, spec.heads.value)),
+            rowBitsAttr(context, spec.state.bits.widths, spec.heads.value),
+            tablesAttr(context, spec.state.tables)),
         TargetAttr::get(context, target.name),
         builder.getStrArrayAttr(references), rolesAttr(context, sources));
     body = builder.createBlock(&decode.getBody(), {}, types,

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "decant/Reference/BitAllocation.h"
 
+#include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <queue>
 
 using namespace decant;
@@ -62,5 +64,38 @@ std::vector<uint8_t> decant::allocateBits(const std::vector<CostByBits> &costs,
     climbs.push(
         bestClimb(costs[climb.row], climb.row, widths[climb.row], left));
   }
+  return widths;
+}
+
+std::vector<uint8_t> decant::allocateRows(const std::vector<CostByBits> &costs,
+                                          int keyDim, int pivots,
+                                          int64_t budget, bool areWhole) {
+  std::vector<uint8_t> widths(costs.size(), kMaxRowBits);
+  for (size_t first = 0; first < costs.size(); first += keyDim) {
+    std::vector<size_t> order(keyDim);
+    std::iota(order.begin(), order.end(), first);
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      // Of equal costs the first row's, on every machine alike.
+      return costs[a].back() != costs[b].back()
+                 ? costs[a].back() > costs[b].back()
+                 : a < b;
+    });
+    for (int i = 0; i < pivots; ++i)
+      widths[order[i]] = kPivotBits;
+  }
+  if (areWhole)
+    return widths;
+  std::vector<size_t> rows;
+  std::vector<CostByBits> rest;
+  for (size_t row = 0; row < costs.size(); ++row)
+    if (widths[row] == kPivotBits) {
+      budget -= kPivotBits;
+    } else {
+      rows.push_back(row);
+      rest.push_back(costs[row]);
+    }
+  const std::vector<uint8_t> own = allocateBits(rest, budget);
+  for (size_t i = 0; i < rows.size(); ++i)
+    widths[rows[i]] = own[i];
   return widths;
 }

@@ -31,12 +31,24 @@ double meanSquare(const double *elements, size_t count) {
   return sum / double(count);
 }
 
-/// A head of the spec alone, all of its rows at `bits`.
-SlotLayout uniformLayout(DecodeSpec spec, int bits) {
+/// A head of the spec alone, all of its rows at each width that it can have.
+struct UniformLayout {
+  int bits;
+  SlotLayout layout;
+};
+std::vector<UniformLayout> uniformLayouts(DecodeSpec spec) {
+  std::vector<UniformLayout> layouts;
   spec.heads.key = spec.heads.value = 1;
   spec.window.length = 1; // no records
-  spec.state.bits.widths.assign(spec.heads.keyDim, uint8_t(bits));
-  return makeSlotLayout(spec, RecordShape());
+  spec.tokensPerStep = 1;
+  spec.state.bits.mean = spec.state.bits.pivots = 0;
+  spec.state.tables = {};
+  for (int bits = kMinRowBits; bits <= kMaxRowBits; ++bits) {
+    spec.state.bits.widths.assign(spec.heads.keyDim, uint8_t(bits));
+    if (check(spec).empty())
+      layouts.push_back({bits, makeSlotLayout(spec, RecordShape())});
+  }
+  return layouts;
 }
 
 /// One head of one trace.
@@ -101,21 +113,22 @@ public:
   }
 
   /// Adds each row's mean squared error at each width, over some states.
-  void measureDistortion(const std::vector<SlotLayout> &layouts,
+  void measureDistortion(const std::vector<UniformLayout> &layouts,
                          CostByBits *distortion, int64_t count) {
+    if (layouts.empty())
+      return;
     restart();
     std::vector<double> output(valueDim);
-    std::vector<uint8_t> bytes(layouts.back().headBytes);
+    std::vector<uint8_t> bytes(layouts.back().layout.headBytes);
     for (int64_t token = 0; token < tokens; ++token) {
       program.step(inputs.at(head, token), state.data(), output.data(),
                    carried.data());
       // `count` states, the last token's among them.
       if ((token + 1) * count / tokens == token * count / tokens)
         continue;
-      for (size_t width = 0; width < layouts.size(); ++width) {
-        encodeHead(layouts[width], state.data(), bytes.data());
-        const std::vector<double> stored =
-            decodeHead(layouts[width], bytes.data());
+      for (const auto &[bits, layout] : layouts) {
+        encodeHead(layout, state.data(), bytes.data());
+        const std::vector<double> stored = decodeHead(layout, bytes.data());
         for (int k = 0; k < keyDim; ++k) {
           double sum = 0;
           for (int v = 0; v < valueDim; ++v) {
@@ -123,7 +136,7 @@ public:
                                  state[size_t(k) * valueDim + v];
             sum += error * error;
           }
-          distortion[k][width] += sum / valueDim / double(count);
+          distortion[k][bits - kMinRowBits] += sum / valueDim / double(count);
         }
       }
     }
@@ -166,9 +179,9 @@ Expected<RowStatistics> decant::calibrate(const RuleProgram &program,
   result.lifetime.resize(rows);
   result.impact.resize(rows);
   result.distortion.resize(rows);
-  std::vector<SlotLayout> layouts;
-  for (int bits = kMinRowBits; bits <= kMaxRowBits; ++bits)
-    layouts.push_back(uniformLayout(spec, bits));
+  std::vector<UniformLayout> layouts;
+  if (spec.state.bits.mean > 0)
+    layouts = uniformLayouts(spec);
   for (const TraceView &trace : traces) {
     DECANT_ASSIGN(TraceTokens inputs,
                   TraceTokens::bind(program, trace, spec.heads));

@@ -66,7 +66,7 @@ std::vector<double> product(std::vector<double> a,
 /// inverse.
 void rotate(const SlotLayout &layout, std::vector<double> &state) {
   auto along = [&](int dim, int64_t stride, int lines, int64_t lineStride) {
-    const int block = rotationBlock(dim);
+    const int block = layout.rotationOf(dim);
     for (int line = 0; line < lines; ++line)
       for (int half = 1; half < block; half *= 2)
         for (int i = 0; i < dim; ++i) {
@@ -190,12 +190,12 @@ std::vector<double> decant::decodeHead(const SlotLayout &layout,
 }
 
 void decant::encodeHead(const SlotLayout &layout, const double *state,
-                        uint8_t *head) {
+                        uint8_t *head, uint32_t seed) {
   std::vector<double> residual(state,
                                state + size_t(layout.keyDim) * layout.valueDim);
   rotate(layout, residual);
   encodeCompensators(layout, residual, head);
-  encodeCodes(layout, residual, head);
+  encodeCodes(layout, residual, head, seed);
 
   if (!layout.cursor.empty()) {
     const uint32_t fill = 0;

@@ -43,14 +43,22 @@ namespace {
 /// What a scale of fit SqrtMeanAbs is at least, so that an all-zero line does
 /// not divide by zero.
 constexpr double kSmallestSqrtMean = 1e-12;
+/// What a scale of value columns is at least beside pivots, from whose rows
+/// kernels divide it out: columns of codes that are all zero have one too.
+constexpr double kSmallestBesidePivots = 0x1p-24;
 
 /// The scales of a head: those that have been fitted, or all of a stored one.
 class Scales {
 public:
   Scales(const SlotLayout &layout)
       : layout(layout), key(layout.keyDim, 1.0), value(layout.valueDim, 1.0),
-        group(layout.groupScale.count * layout.groupScale.width, 1.0),
-        offset(layout.groupOffset.count * layout.groupOffset.width, 0.0) {}
+        group(layout.groupRows() * layout.groupColumns(), 1.0),
+        offset(layout.groupOffset.count * layout.groupOffset.width, 0.0) {
+    if (layout.hasStaticScales())
+      std::copy_n(layout.tables.scales.begin(),
+                  int64_t(layout.keyDim) * layout.groupColumns(),
+                  group.begin());
+  }
 
   void loadKeys(const uint8_t *head) {
     for (int k = 0; k < layout.keyDim && !layout.keyScale.empty(); ++k)
@@ -65,15 +73,17 @@ public:
       whole = loadFrom(head, layout.headScale, 0, 0);
   }
   void loadGroups(const uint8_t *head) {
-    for (size_t i = 0; i < group.size(); ++i)
-      group[i] = loadFrom(head, layout.groupScale, 0, int64_t(i));
+    const int64_t stored = layout.groupScale.count * layout.groupScale.width;
+    for (int64_t i = 0; i < stored; ++i)
+      group[i] = loadFrom(head, layout.groupScale, 0, i);
     for (size_t i = 0; i < offset.size(); ++i)
       offset[i] = loadFrom(head, layout.groupOffset, 0, int64_t(i));
   }
 
   size_t groupOf(int k, int v) const {
-    return size_t(k / layout.groupKeys() * layout.groupScale.width +
-                  v / layout.groupValues());
+    const int row = layout.groups()->axis == Axis::Key ? layout.groupRowOf(k)
+                                                       : k / layout.groupKeys();
+    return size_t(row * layout.groupColumns() + v / layout.groupValues());
   }
   /// `x` over the scales that belong to no group.
   double over(int k, int v, double x) const {
@@ -81,6 +91,8 @@ public:
     return step == 0 ? 0 : x / step;
   }
   double encode(int k, int v, double x) const {
+    if (layout.isPivot(k))
+      return x;
     double y = over(k, v, x);
     if (group.empty())
       return y;
@@ -90,6 +102,8 @@ public:
     return group[at] == 0 ? 0 : y / group[at];
   }
   double decode(int k, int v, double code) const {
+    if (layout.isPivot(k))
+      return code;
     double y = code;
     if (!group.empty()) {
       y *= group[groupOf(k, v)];
@@ -105,20 +119,13 @@ private:
   double whole = 1;
 };
 
-/// What the largest |E| over an absmax scale becomes. The last one maps it to
-/// the largest code, or, being a power of two, to between the power of two in
-/// the largest code and twice that (the microscaling rule). An earlier one
-/// evens out its axis only, unless the next is e4m3, whose whole range is then
-/// used.
-double largestOver(const SlotLayout &layout, size_t index) {
-  const double code = maxFinite(layout.codes.type);
-  if (index + 1 < layout.scales.size())
-    return layout.scales[index + 1].type == ElementType::E4M3
-               ? code * maxFinite(ElementType::E4M3)
-               : 1;
-  return layout.scales[index].type == ElementType::E8M0
-             ? std::exp2(std::floor(std::log2(code)))
-             : code;
+/// What a code of `code` in a row is when it has been stored.
+double roundIn(const SlotLayout &layout, int key, double code) {
+  if (layout.rowBits.empty())
+    return roundTo(layout.codes.type, code);
+  const double unit = std::exp2(kMaxRowBits - layout.rowBits[key]);
+  const double largest = layout.reachOfRow(key);
+  return std::clamp(std::nearbyint(code / unit) * unit, -largest, largest);
 }
 
 /// Gathers E of every line that shares a scale.
@@ -151,6 +158,8 @@ public:
 private:
   void fit(size_t index) {
     const ScaleSpec &scale = layout.scales[index];
+    if (scale.fit == ScaleFit::Static)
+      return;
     if (isGrouped(scale))
       return fitGroups(index);
     const Region &region = scale.axis == Axis::Key     ? layout.keyScale
@@ -165,12 +174,26 @@ private:
         });
     for (size_t line = 0; line < lines.size(); ++line)
       if (lines[line].count > 0) // or it is padding
-        storeScale(region, int64_t(line), scaleOf(index, lines[line]));
+        storeScale(region, int64_t(line),
+                   scaleOf(index, lines[line]) / weightOf(scale, line));
+    if (scale.axis == Axis::Key)
+      for (int k = 0; k < layout.keyDim; ++k)
+        if (layout.isPivot(k))
+          storeScale(region, k, 1);
     load(scale.axis);
     if (scale.fit == ScaleFit::LeastSquares) {
       refit(region, scale.axis);
       load(scale.axis);
     }
+    if (scale.fit == ScaleFit::KeptNorm)
+      keepNorm(region, scale.axis); // for reading: codes are of the fitted one
+  }
+
+  /// A row that weighs more has a smaller scale (STEPQuant eq. 12).
+  double weightOf(const ScaleSpec &scale, size_t line) const {
+    const bool isWeighed =
+        scale.axis == Axis::Key && scale.fit == ScaleFit::SqrtMeanAbs;
+    return isWeighed ? std::sqrt(layout.weightOf(int(line))) : 1;
   }
 
   void load(Axis axis) {
@@ -183,31 +206,55 @@ private:
   }
 
   void storeScale(const Region &region, int64_t at, double scale) {
+    if (layout.hasPivots() && &region == &layout.valueScale)
+      scale = std::max(scale, kSmallestBesidePivots);
     storeTo(head, region, 0, at, saturate(region.type, scale));
   }
 
   /// With the codes that the scales give and a = code * the other scales, the
-  /// scale c of a line that makes sum (x - c a)^2 least is sum a x / sum a^2.
+  /// scale c of a line that makes sum w^2 (x - c a)^2 least, w being what a row
+  /// weighs, is sum w^2 a x / sum w^2 a^2.
   void refit(const Region &region, Axis axis) {
     struct Sums {
       double ax = 0, aa = 0;
     };
     std::vector<Sums> lines(region.width);
     for (int k = 0; k < layout.keyDim; ++k)
-      for (int v = 0; v < layout.valueDim; ++v) {
+      for (int v = 0; v < layout.valueDim && !layout.isPivot(k); ++v) {
         const int line = axis == Axis::Key ? k : v;
         const double scale = loadFrom(head, region, 0, line);
         if (scale == 0)
           continue;
         const double x = dense[size_t(k) * layout.valueDim + v];
-        const double code = roundTo(layout.codes.type, scales.encode(k, v, x));
+        const double code = roundIn(layout, k, scales.encode(k, v, x));
         const double a = scales.decode(k, v, code) / scale;
-        lines[line].ax += a * x;
-        lines[line].aa += a * a;
+        const double weight = layout.weightOf(k) * layout.weightOf(k);
+        lines[line].ax += weight * a * x;
+        lines[line].aa += weight * a * a;
       }
     for (size_t line = 0; line < lines.size(); ++line)
       if (lines[line].aa > 0)
         storeScale(region, int64_t(line), lines[line].ax / lines[line].aa);
+  }
+
+  /// The stored scale of a line becomes the one under which its codes, those of
+  /// the scale that was fitted, have the norm of what they stand for.
+  void keepNorm(const Region &region, Axis axis) {
+    std::vector<double> before(region.width), after(region.width);
+    for (int k = 0; k < layout.keyDim; ++k)
+      for (int v = 0; v < layout.valueDim; ++v) {
+        const int line = axis == Axis::Key ? k : v;
+        const double x = dense[size_t(k) * layout.valueDim + v];
+        const double y = scales.decode(
+            k, v, roundTo(layout.codes.type, scales.encode(k, v, x)));
+        before[line] += x * x;
+        after[line] += y * y;
+      }
+    for (int64_t line = 0; line < region.width; ++line)
+      if (after[line] > 0)
+        storeScale(region, line,
+                   loadFrom(head, region, 0, line) *
+                       std::sqrt(before[line] / after[line]));
   }
 
   void fitGroups(size_t index) {
@@ -221,14 +268,19 @@ private:
       if (groups[group].count == 0)
         continue;
       storeScale(region, int64_t(group), scaleOf(index, groups[group]));
-      // Code -2^(bits - 1) is the lowest element.
       if (!offsets.empty())
-        storeScale(offsets, int64_t(group),
-                   groups[group].low +
-                       (maxCode(layout.codes.type) + 1) *
-                           loadFrom(head, region, 0, int64_t(group)));
+        storeScale(offsets, int64_t(group), offsetOf(groups[group], group));
     }
     scales.loadGroups(head);
+  }
+
+  /// Integer code -2^(bits - 1) is the lowest element; levels of a table lie
+  /// around the middle.
+  double offsetOf(const Statistic &line, size_t group) const {
+    if (isTable(layout.codes.type))
+      return (line.high + line.low) / 2;
+    return line.low + (maxCode(layout.codes.type) + 1) *
+                          loadFrom(head, layout.groupScale, 0, int64_t(group));
   }
 
   /// Rows of few bits must reach as far as others under the last scale, though
@@ -239,6 +291,8 @@ private:
         !layout.rowBits.empty() && index + 1 == layout.scales.size();
     std::vector<Statistic> lines(count);
     for (int k = 0; k < layout.keyDim; ++k) {
+      if (layout.isPivot(k))
+        continue;
       const double shortfall =
           reach ? double(maxCode(layout.codes.type)) / layout.reachOfRow(k) : 1;
       for (int v = 0; v < layout.valueDim; ++v)
@@ -253,14 +307,19 @@ private:
     switch (layout.scales[index].fit) {
     case ScaleFit::AbsMax:
     case ScaleFit::LeastSquares:
-      return line.largest / largestOver(layout, index);
+      return line.largest / layout.largestOver(index);
     case ScaleFit::SqrtMeanAbs:
       return std::max(std::sqrt(line.sum / double(line.count)),
                       kSmallestSqrtMean);
     case ScaleFit::MinMax:
-      return (line.high - line.low) / (2 * maxCode(layout.codes.type) + 1);
+      return (line.high - line.low) /
+             (isTable(layout.codes.type) ? 2
+                                         : 2 * maxCode(layout.codes.type) + 1);
     case ScaleFit::RootMeanSquare:
+    case ScaleFit::KeptNorm:
       return std::sqrt(line.squares / double(line.count));
+    case ScaleFit::Static:
+      break; // nothing to fit
     }
     return 0;
   }
@@ -289,25 +348,30 @@ std::vector<double> decant::decodeCodes(const SlotLayout &layout,
 }
 
 void decant::encodeCodes(const SlotLayout &layout,
-                         const std::vector<double> &dense, uint8_t *head) {
+                         const std::vector<double> &dense, uint8_t *head,
+                         uint32_t seed) {
   Fit fit(layout, dense, head);
   const Scales &scales = fit.run();
   const ElementType type = layout.codes.type;
-  uint64_t tokens;
-  std::memcpy(&tokens, head + layout.cursor.offset + sizeof(uint64_t),
-              sizeof(tokens));
+  NoiseSource noise{seed, 0, layout.firstHead};
+  std::memcpy(&noise.tokens, head + layout.cursor.offset + sizeof(uint64_t),
+              sizeof(noise.tokens));
   const CodeRange range =
-      layout.groupOffset.empty() ? CodeRange::Symmetric : CodeRange::All;
+      layout.usesAllCodes() ? CodeRange::All : CodeRange::Symmetric;
   for (int k = 0; k < layout.paddedKey; ++k)
     for (int v = 0; v < layout.paddedValue; ++v) {
       if (k >= layout.keyDim || v >= layout.valueDim) {
+        // Of levels none need be 0: what reads them knows of padding.
         storeCode(layout, head, k, v, 0);
         continue;
       }
       double code = scales.encode(k, v, dense[size_t(k) * layout.valueDim + v]);
       if (layout.rounding == Rounding::Stochastic)
-        code = roundStochastic(type, code, roundingNoise(tokens, k, v), range);
-      storeCode(layout, head, k, v,
-                isWideFloat(type) ? saturate(type, code) : code);
+        code = roundStochastic(type, code, roundingNoise(noise, k, v), range);
+      if (isWideFloat(type))
+        code = saturate(type, code);
+      if (layout.isPivot(k))
+        code = saturate(ElementType::F16, code);
+      storeCode(layout, head, k, v, code);
     }
 }

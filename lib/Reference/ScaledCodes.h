@@ -9,7 +9,7 @@
 // The dense part of a head, in float64: an element is
 //   (code * group scale + group offset) * key scale * value scale * head scale
 // with the scales that the layout has, each rounded to the type it is stored
-// in before anything is divided by it.
+// in before anything is divided by it. A pivot's elements are its codes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_LIB_REFERENCE_SCALEDCODES_H
@@ -26,9 +26,10 @@ namespace decant {
 std::vector<double> decodeCodes(const SlotLayout &layout, const uint8_t *head);
 
 /// Fits the scales one after the other, each to `dense` over those before it,
-/// and stores them and the codes; padding becomes zeros.
+/// and stores them and the codes; padding becomes zeros. `seed` is that of
+/// stochastic rounding.
 void encodeCodes(const SlotLayout &layout, const std::vector<double> &dense,
-                 uint8_t *head);
+                 uint8_t *head, uint32_t seed);
 
 /// One element of a region of whole bytes.
 double loadFrom(const uint8_t *head, const Region &region, int64_t row,

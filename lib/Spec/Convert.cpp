@@ -61,11 +61,14 @@ StateSpec convertState(const Json &json) {
            scale.contains("block") ? whole(scale, "block") : 0});
   if (json.contains("rotate"))
     state.rotation = word<Rotation>(json, "rotate");
+  if (json.contains("rotate_block"))
+    state.rotationBlock = whole(json, "rotate_block");
   if (json.contains("round"))
     state.rounding = word<Rounding>(json, "round");
   if (json.contains("bits")) {
     state.bits.mean = json.at("bits").at("mean").get<double>();
     state.bits.by = word<BitsRule>(json.at("bits"), "by");
+    state.bits.pivots = whole(json.at("bits"), "pivots");
   } else if (json.contains("plan")) {
     state.bits.by = BitsRule::Lifetime;
   }

@@ -26,14 +26,15 @@ template <> std::vector<ElementType> enumValues() {
           ElementType::I3,   ElementType::I2,   ElementType::E4M3,
           ElementType::E5M2, ElementType::E3M2, ElementType::E2M3,
           ElementType::E2M1, ElementType::E8M0, ElementType::L4,
-          ElementType::L3};
+          ElementType::L3,   ElementType::T4,   ElementType::T3};
 }
 template <> std::vector<Axis> enumValues() {
   return {Axis::Key, Axis::Value, Axis::Head};
 }
 template <> std::vector<ScaleFit> enumValues() {
-  return {ScaleFit::AbsMax, ScaleFit::SqrtMeanAbs, ScaleFit::MinMax,
-          ScaleFit::LeastSquares, ScaleFit::RootMeanSquare};
+  return {ScaleFit::AbsMax,       ScaleFit::SqrtMeanAbs,    ScaleFit::MinMax,
+          ScaleFit::LeastSquares, ScaleFit::RootMeanSquare, ScaleFit::KeptNorm,
+          ScaleFit::Static};
 }
 template <> std::vector<Rotation> enumValues() {
   return {Rotation::None, Rotation::Key, Rotation::Value, Rotation::Both};
@@ -78,6 +79,10 @@ std::vector<std::string> wordsWhere(bool (*allowed)(ElementType)) {
 bool isCode(ElementType type) { return type != ElementType::E8M0; }
 bool isScaledCode(ElementType type) {
   return isCode(type) && !isWideFloat(type);
+}
+/// Those whose layers may have numbers of their own.
+bool isPlannedCode(ElementType type) {
+  return isInteger(type) || isTable(type);
 }
 bool isScale(ElementType type) {
   return isWideFloat(type) || type == ElementType::E4M3 ||
@@ -261,26 +266,36 @@ Field inputsField() {
 Field bitsField() {
   return object(
       "bits",
-      {number("mean", {NumberKind::Real, kMinRowBits, kMaxRowBits},
+      {number("mean", {NumberKind::Real, kMinRowBits, kPivotBits},
               "bits of a code in the mean over all key rows"),
        words("by", wordsOf<BitsRule>(),
              "even deals the two widths around the mean out in turn, lifetime "
-             "takes them from state.plan")},
+             "takes them from state.plan"),
+       optional(integer("pivots", 0, kMaxDim - 1,
+                        "rows of each head that are f16 under no scale, and "
+                        "count with 16 bits"),
+                0)},
       "key rows whose codes have fewer bits than those of int8, whose scales "
       "they share");
 }
 
 /// Files have the same fields.
 Field planField() {
+  auto arrayOf = [](const char *name, Field element, int most,
+                    const char *about) {
+    Field array = text(name, TextRule::None, about);
+    array.element = {std::move(element)};
+    array.maxElements = most;
+    return array;
+  };
   Field rows = integer("", kMinRowBits, kMaxRowBits,
                        "a digit per key row, or one width for all");
   rows.text = TextRule::Line;
-  Field bits =
-      text("bits", TextRule::None,
-           "one entry per value head: the bits of its key rows, a digit each, "
-           "or one width for all of them");
-  bits.element = {std::move(rows)};
-  bits.maxElements = kMaxHeads;
+  const NumberRange positive = {NumberKind::Real, kMinReal, kMaxReal};
+  // One for all rows of a head, or each its own; blocks have 16 elements.
+  Field ofHead = arrayOf("", number("", positive, ""), kMaxDim * kMaxDim / 16,
+                         "numbers of a head's key rows");
+  ofHead.number = positive;
   Field plan = object(
       "plan",
       {integer("decant_plan", 1, 1, "version of the plan format"),
@@ -288,11 +303,23 @@ Field planField() {
        integer("heads", 1, kMaxHeads, "value heads, as in the spec"),
        integer("key_dim", kMinDim, kMaxDim,
                "key rows of a head, as in the spec"),
-       std::move(bits)},
-      "the bits of each key row: a file that decant calibrate made, relative "
-      "to "
-      "the spec file, or what stands in one; not read where state.bits.by is "
-      "even");
+       optional(arrayOf("bits", std::move(rows), kMaxHeads,
+                        "one entry per value head: the bits of its key rows, a "
+                        "digit each, f for a pivot, or one width for all of "
+                        "them")),
+       optional(arrayOf("weights", ofHead, kMaxHeads,
+                        "one entry per value head: what its key rows weigh in "
+                        "fits, sqrt_mean_abs of rows and least_squares of "
+                        "columns")),
+       optional(arrayOf("levels", number("", {NumberKind::Real, -1, 1}, ""), 16,
+                        "what codes of table4 and table3 stand for, in rising "
+                        "order")),
+       optional(arrayOf("scales", ofHead, kMaxHeads,
+                        "one entry per value head: static scales of its key "
+                        "rows, block by block, or one for all"))},
+      "numbers of a layer, the bits of each key row among them: a file that "
+      "decant calibrate made, relative to the spec file, or what stands in "
+      "one; not read where state.bits.by is even");
   plan.text = TextRule::Line;
   return plan;
 }
@@ -312,7 +339,9 @@ Field stateField() {
              "int6, 448 for e4m3), sqrt_mean_abs is sqrt(mean |x|), minmax is "
              "(max x - min x) / (2^bits - 1) with an offset beside it, "
              "least_squares is absmax and then the best scale for the codes "
-             "that it gave, rms is sqrt(mean x^2), for lloyd codes"),
+             "that it gave, rms is sqrt(mean x^2), for lloyd codes, kept_norm "
+             "is rms and then the scale that keeps the norm of x, static is "
+             "state.plan's and not stored"),
        words("type", wordsWhere(isScale),
              "how the scale is stored; e8m0 is rounded down to a power of "
              "two, and absmax then divides by the power of two in the largest "
@@ -335,13 +364,18 @@ Field stateField() {
                                "whose decays are vectors cannot be rotated"),
                          "none"),
                 "codes", wordsWhere(isScaledCode)),
+       onlyWhen(optional(integer("rotate_block", 16, 128,
+                                 "most elements of a Hadamard matrix: 16, 32, "
+                                 "64 or 128; as many as the axis allows when "
+                                 "absent")),
+                "codes", wordsWhere(isScaledCode)),
        onlyWhen(optional(words("round", wordsOf<Rounding>(),
                                "to the nearest code, or by chance to one of "
                                "the two around an element, right on average"),
                          "nearest"),
                 "codes", wordsWhere(isScaledCode)),
        onlyWhen(optional(bitsField()), "codes", {"int8"}),
-       onlyWhen(optional(planField()), "codes", {"int8"})},
+       onlyWhen(optional(planField()), "codes", wordsWhere(isPlannedCode))},
       "how the state is stored");
 }
 

@@ -1,4 +1,4 @@
-//===- Plan.h - bits of key rows, from a file or inline ---------*- C++ -*-===//
+//===- Plan.h - numbers of a layer, from a file or inline -------*- C++ -*-===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,10 +20,10 @@ namespace decant::spec {
 /// the path.
 Expected<Json> readPlanFile(const std::string &path);
 
-/// The bits of all key rows of `heads` that a validated plan has; adds what
-/// does not fit, under the paths of the plan's fields.
-std::vector<uint8_t> planWidths(const Json &plan, const HeadShape &heads,
-                                std::vector<SpecIssue> &issues);
+/// Puts a validated plan's numbers in the state of `spec`, which has everything
+/// else; adds what does not fit, under the paths of the plan's fields.
+void usePlan(const Json &plan, DecodeSpec &spec,
+             std::vector<SpecIssue> &issues);
 
 } // namespace decant::spec
 

@@ -140,15 +140,28 @@ Expected<RuleRef> loadRule(const Json &json, const Layers &layers) {
   return rule;
 }
 
-/// The bits of the key rows, where they differ: a plan's, or dealt out. False
-/// for a plan that does not fit.
-bool loadRowBits(const Json &state, const Layers &layers, DecodeSpec &spec,
-                 Report &report) {
+/// Widths that no trace was asked for. Pivots are at the same places of every
+/// head.
+std::vector<uint8_t> evenWidths(const RowBits &bits, const HeadShape &heads) {
+  const int64_t rows = int64_t(heads.value) * heads.keyDim;
+  if (bits.pivots == 0 || bits.pivots >= heads.keyDim)
+    return evenRowBits(bits.mean, rows);
+  std::vector<uint8_t> widths;
+  for (int head = 0; head < heads.value; ++head) {
+    const auto own = evenRowBits(bits.mean, heads.keyDim, bits.pivots);
+    widths.insert(widths.end(), own.begin(), own.end());
+  }
+  return widths;
+}
+
+/// The numbers of the layer, bits of key rows among them: a plan's, or dealt
+/// out. False for a plan that does not fit.
+bool loadPlan(const Json &state, const Layers &layers, DecodeSpec &spec,
+              Report &report) {
   RowBits &bits = spec.state.bits;
   if (bits.by == BitsRule::Even) {
     if (bits.mean > 0)
-      bits.widths =
-          evenRowBits(bits.mean, int64_t(spec.heads.value) * spec.heads.keyDim);
+      bits.widths = evenWidths(bits, spec.heads);
     return true;
   }
   if (!state.contains("plan"))
@@ -170,7 +183,7 @@ bool loadRowBits(const Json &state, const Layers &layers, DecodeSpec &spec,
     within = "";
   }
   std::vector<SpecIssue> issues;
-  bits.widths = planWidths(plan.is_string() ? file : plan, spec.heads, issues);
+  usePlan(plan.is_string() ? file : plan, spec, issues);
   for (const SpecIssue &issue : issues)
     report.add(origin, within + issue.path, issue.message);
   return issues.empty();
@@ -230,7 +243,8 @@ Status judge(const Document &source, const Layers &layers) {
 }
 
 Expected<DecodeSpec> read(const Document &source,
-                          const std::vector<std::string> &overrideTexts) {
+                          const std::vector<std::string> &overrideTexts,
+                          bool planToCome = false) {
   Expected<Json> parsed = parseJson(source.text);
   if (!parsed.ok())
     return parsed.status().within(source.origin.label);
@@ -259,10 +273,11 @@ Expected<DecodeSpec> read(const Document &source,
     spec.rule = rule.take();
   else
     report.add(layers.originOf("rule.file"), "rule", rule.status().message());
-  if (!loadRowBits(document.at("state"), layers, spec, report))
+  if (!planToCome && !loadPlan(document.at("state"), layers, spec, report))
     return report.status();
   for (const SpecIssue &issue : check(spec))
-    if (rule.ok() || issue.path != "rule")
+    if ((rule.ok() || issue.path != "rule") &&
+        !(planToCome && issue.path == "state.plan"))
       report.add(layers.originOf(issue.path), issue.path, issue.message);
   DECANT_TRY(report.status());
   return spec;
@@ -272,7 +287,7 @@ Expected<DecodeSpec> read(const Document &source,
 
 Expected<DecodeSpec> readSpec(const SpecSource &source) {
   DECANT_ASSIGN(Document document, findDocument(source.spec));
-  return read(document, source.overrides);
+  return read(document, source.overrides, source.planToCome);
 }
 
 Expected<DecodeSpec> readSpecText(const SpecText &source,

@@ -61,13 +61,18 @@ static Ordered stateToJson(const StateSpec &state, const HeadShape &heads) {
   }
   if (state.rotation != Rotation::None)
     json["rotate"] = toString(state.rotation);
+  if (state.rotationBlock)
+    json["rotate_block"] = state.rotationBlock;
   if (state.rounding != Rounding::Nearest)
     json["round"] = toString(state.rounding);
   const RowBits &bits = state.bits;
   if (bits.mean > 0)
-    json["bits"] = Ordered{{"mean", bits.mean}, {"by", toString(bits.by)}};
-  if (bits.by == BitsRule::Lifetime && !bits.widths.empty()) {
-    json["plan"] = Ordered::parse(planToJson(heads, bits.widths, ""));
+    json["bits"] = Ordered{{"mean", bits.mean},
+                           {"by", toString(bits.by)},
+                           {"pivots", bits.pivots}};
+  const bool hasRows = bits.by == BitsRule::Lifetime && !bits.widths.empty();
+  if (hasRows || !state.tables.empty()) {
+    json["plan"] = Ordered::parse(planToJson(heads, state, ""));
     json["plan"].erase("description");
   }
   return json;

@@ -52,6 +52,8 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
         {Axis(scale.getAxis()), ScaleFit(scale.getFit()),
          toElementType(scale.getType()), int(scale.getBlock())});
   spec.state.rotation = Rotation(kernel.getFormat()->getRotation());
+  spec.state.rotationBlock = kernel.getFormat()->getRotationBlock();
+  spec.state.tables = tablesOf(kernel.getFormat()->getTables());
   spec.state.rounding = Rounding(kernel.getFormat()->getRounding());
   spec.window.length = window.getLength();
   spec.window.compensators = window.getCompensators();

@@ -87,8 +87,11 @@ public:
     if (codes.mean > 0)
       state["bits"] = {{"mean", codes.mean},
                        {"by", codes.plan ? "lifetime" : "even"}};
-    if (codes.plan)
-      state["plan"] = Json::parse(planToJson(layer.heads, *codes.plan, name));
+    if (codes.plan) {
+      StateSpec planned;
+      planned.bits.widths = *codes.plan;
+      state["plan"] = Json::parse(planToJson(layer.heads, planned, name));
+    }
     Json fields = {
         {"length", window}, {"compensators", compensators}, {"records", "f16"}};
     if (!plain) {

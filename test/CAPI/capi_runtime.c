@@ -190,6 +190,14 @@ static void testCalls(DecantProgram *program, const DecantProgramInfo *info) {
   OK(decantProgramZero(program, &zero));
   EXPECT(pool[slot * 2] == 0 && pool[slot * 3 - 1] == 0);
   EXPECT(pool[slot * 2 - 1] == 0xaa && pool[slot * 3] == 0xaa);
+  const uint32_t seed = 0x01020304;
+  zero.seeds = &seed;
+  OK(decantProgramZero(program, &zero));
+  EXPECT(pool[slot * 2 + 20] == 4 && pool[slot * 2 + 23] == 1);
+  zero.struct_size = offsetof(DecantZeroCall, seeds); /* an older header's */
+  OK(decantProgramZero(program, &zero));
+  EXPECT(pool[slot * 2 + 20] == 0 && pool[slot * 2 + 23] == 0);
+  zero.struct_size = sizeof(zero);
   zero.count = 0;
   INVALID(decantProgramZero(program, &zero), "\"count\" is 0");
 

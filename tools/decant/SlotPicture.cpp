@@ -70,6 +70,8 @@ std::string bitsOf(ElementType type) {
   const int top = elementBits(type) - 1;
   if (isInteger(type))
     return "two's complement";
+  if (isTable(type))
+    return "the number of one of the plan's levels";
   if (isCodebook(type))
     return fmt::format("bit {} the sign, below it the number of a level", top);
   const SmallFloat format = smallFloat(type);
@@ -118,7 +120,10 @@ std::string bitsOf(const SlotLayout &layout, int head) {
   for (char bits = '2'; bits <= '8'; ++bits)
     if (const auto rows = std::count(digits.begin(), digits.end(), bits))
       text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", rows, bits);
-  return text + " bits";
+  text += " bits";
+  if (const auto rows = std::count(digits.begin(), digits.end(), 'f'))
+    text += fmt::format(", {} x f16", rows);
+  return text;
 }
 
 } // namespace

@@ -101,8 +101,8 @@ TraceErrors::plans(const std::vector<double> &means) const {
   spec.state.scales = {{Axis::Key, ScaleFit::SqrtMeanAbs, ElementType::BF16, 0},
                        {Axis::Value, ScaleFit::AbsMax, ElementType::BF16, 0}};
   const int64_t rows = int64_t(spec.heads.value) * spec.heads.keyDim;
-  spec.state.bits = {kMaxRowBits, BitsRule::Even,
-                     evenRowBits(kMaxRowBits, rows)};
+  spec.state.bits.mean = kMaxRowBits;
+  spec.state.bits.widths = evenRowBits(kMaxRowBits, rows);
   spec.window.length = kMaxWindow;
   spec.window.compensators = kMaxCompensators / 2;
   spec.window.compensatorType = ElementType::I8;

@@ -27,7 +27,7 @@ namespace decant {
 /// sign, x bits of exponent and y of fraction (OCP 8-bit and microscaling
 /// formats; Numeric.h has their limits); E8M0 is a power of two, for scales.
 /// Lx is an index to the 2^x levels that are best for a normal distribution
-/// (Lloyd-Max), sign first.
+/// (Lloyd-Max), sign first; Tx one to 2^x levels of a plan, in rising order.
 enum class ElementType {
   F32,
   F16,
@@ -44,7 +44,9 @@ enum class ElementType {
   E2M1,
   E8M0,
   L4,
-  L3
+  L3,
+  T4,
+  T3
 };
 int elementBits(ElementType type);
 /// Bytes of one element of a type that fills whole bytes.
@@ -52,7 +54,10 @@ int elementBytes(ElementType type);
 bool isInteger(ElementType type);
 /// f32, f16 or bf16: what inputs, records and sums can be.
 bool isWideFloat(ElementType type);
+/// An index to levels, of either kind.
 bool isCodebook(ElementType type);
+/// Whose levels a plan has.
+bool isTable(ElementType type);
 /// A float of at most 8 bits with a sign, that is not E8M0.
 bool isSmallFloat(ElementType type);
 /// Integer codes are symmetric: -maxCode .. maxCode, 2^(bits - 1) - 1.
@@ -69,21 +74,28 @@ const char *toString(Axis axis);
 /// (LeapQuant eq. 7), MinMax spreads all codes of an integer from min E to
 /// max E, which takes an offset beside the scale. LeastSquares is AbsMax, after
 /// which the scale becomes the one that is best for the codes that it gave
-/// (STEPQuant eq. 13). RootMeanSquare is sqrt(mean E^2), the unit of codebooks.
+/// (STEPQuant eq. 13). RootMeanSquare is sqrt(mean E^2), the unit of codebooks
+/// of a normal distribution; KeptNorm is the same for the codes, after which
+/// the scale becomes the one under which they have the norm that E had
+/// (TurboQuant's norm correction). Static scales are a plan's, and are not
+/// stored.
 enum class ScaleFit {
   AbsMax,
   SqrtMeanAbs,
   MinMax,
   LeastSquares,
-  RootMeanSquare
+  RootMeanSquare,
+  KeptNorm,
+  Static
 };
 /// Axes along which what is stored is the state times an orthonormal Hadamard
 /// matrix, of the largest power of two that divides the dim (QuaRot). Along the
 /// keys only where all keys decay alike, along the values likewise.
 enum class Rotation { None, Key, Value, Both };
 const char *toString(Rotation rotation);
-/// The Hadamard matrices of an axis are of this many elements each.
-int rotationBlock(int dim);
+/// The Hadamard matrices of an axis are of this many elements each; of `most`
+/// at most, unless that is 0.
+int rotationBlock(int dim, int most = 0);
 /// Which value heads share a query/key head: Group is hv / (value / key) (vLLM,
 /// SGLang, FLA), Modulo is hv % key (ggml).
 enum class HeadMap { Group, Modulo };
@@ -147,13 +159,15 @@ struct ScaleSpec {
   int block = 0;
 };
 /// Whether the scale belongs to groups of elements that are applied row by row:
-/// blocks, or rows and columns with an offset. Others factor out of sums.
+/// blocks, rows and columns with an offset, and those of plans. Others factor
+/// out of sums.
 bool isGrouped(const ScaleSpec &scale);
 
 /// How an element between two codes becomes one of them. Stochastic: the upper
-/// one as often as the element is near to it, by a hash of the head's token
-/// count and the element's place (Numeric.h); so equal sequences round alike,
-/// in whatever slot or batch they are.
+/// one as often as the element is near to it, by a hash of the sequence's seed
+/// (SlotLayout.h), its token count, the head and the element's place
+/// (Numeric.h); so sequences of equal seeds round alike, in whatever slot or
+/// batch they are.
 enum class Rounding { Nearest, Stochastic };
 const char *toString(Rounding rounding);
 
@@ -164,26 +178,46 @@ enum class BitsRule { Even, Lifetime };
 const char *toString(BitsRule rule);
 
 /// Codes of bits that differ by key row, all under the scales of int8 codes: a
-/// row of b bits has every 2^(8 - b)-th of them.
+/// row of b bits has every 2^(8 - b)-th of them. Pivots are rows of f16 under
+/// no scale, which count with their 16 bits.
 struct RowBits {
   double mean = 0; // allowed per code; 0: as many as the widths have
   BitsRule by = BitsRule::Even;
+  int pivots = 0;              // of each head
   std::vector<uint8_t> widths; // [value heads, key dim]; empty: all of the type
 };
 
-/// Widths as text, a digit per row, and back; nullopt for other characters.
+/// Widths as text, a digit per row, f for a pivot, and back; nullopt for other
+/// characters.
 std::string digitsOf(const std::vector<uint8_t> &widths);
 std::optional<std::vector<uint8_t>> rowBitsOf(const std::string &digits);
-/// Widths for `rows` rows whose mean is `mean` or just below: the two widths
-/// around it, dealt out in turn.
-std::vector<uint8_t> evenRowBits(double mean, int64_t rows);
+/// Widths for `rows` rows of a head, or of several without pivots, whose mean
+/// is `mean` or just below: `pivots` rows at even distances, and the two widths
+/// around what is left for the others, dealt out in turn.
+std::vector<uint8_t> evenRowBits(double mean, int64_t rows, int pivots = 0);
+
+/// Numbers that belong to a layer and not to a format: plans bring them.
+struct PlanTables {
+  /// What rows weigh in fits [value heads, key dim]; empty: all alike.
+  std::vector<float> weights;
+  /// Of codes of tables: 2^bits numbers within [-1, 1], in rising order.
+  std::vector<float> levels;
+  /// Static scales [value heads, key dim, blocks of a row].
+  std::vector<float> scales;
+
+  bool empty() const {
+    return weights.empty() && levels.empty() && scales.empty();
+  }
+};
 
 struct StateSpec {
   ElementType codes = ElementType::F32;
   std::vector<ScaleSpec> scales; // in the order of their fits; not wide floats
   Rotation rotation = Rotation::None;    // likewise
+  int rotationBlock = 0;                 // most elements of a matrix; 0: any
   Rounding rounding = Rounding::Nearest; // of integers and small floats
   RowBits bits = {};                     // int8 only
+  PlanTables tables = {};
 };
 
 struct WindowSpec {
@@ -215,6 +249,7 @@ constexpr double kMinReal = 1e-30, kMaxReal = 1e30;
 constexpr int kMaxCompensators = 16;
 constexpr int kMaxCompensatorRounds = 4;
 constexpr int kMinRowBits = 2, kMaxRowBits = 8;
+constexpr int kPivotBits = 16;
 
 /// A contradiction between fields: `path` is the field's JSON path, `message`
 /// says what was found and what is allowed.

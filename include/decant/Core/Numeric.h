@@ -45,12 +45,14 @@ double smallToDouble(ElementType type, uint8_t bits);
 uint8_t doubleToPower(double value);
 double powerToDouble(uint8_t bits);
 
-/// The levels of a codebook that are not negative, in rising order; a code is
-/// an index to them, and above it a sign. Their root mean square over a normal
-/// distribution of variance 1 is the best that so many levels have.
+/// The levels of a codebook for a normal distribution that are not negative, in
+/// rising order; a code is an index to them, and above it a sign. Their root
+/// mean square error at variance 1 is the best that so many levels have.
 std::vector<double> codebookLevels(ElementType type);
 uint8_t doubleToLevel(ElementType type, double value);
 double levelToDouble(ElementType type, uint8_t code);
+/// The nearest of a plan's levels; between two the lower one.
+uint8_t nearestLevel(const std::vector<float> &levels, double value);
 
 /// The integer code nearest to `value`, in -maxCode .. maxCode, or down to
 /// -maxCode - 1 where the format has an offset; 0 for a NaN.
@@ -63,8 +65,14 @@ int toCode(ElementType type, double value,
 /// Saturates.
 double roundStochastic(ElementType type, double value, double noise,
                        CodeRange range = CodeRange::Symmetric);
+/// Whose noise it is: the sequence's seed, its tokens so far and the head.
+struct NoiseSource {
+  uint32_t seed = 0;
+  uint64_t tokens = 0;
+  int head = 0;
+};
 /// A hash, uniform over the multiples of 2^-24 in [0, 1).
-double roundingNoise(uint64_t tokens, int key, int value);
+double roundingNoise(const NoiseSource &source, int key, int value);
 
 /// The value that `value` has after it was stored as `type`; for integers that
 /// is toCode().

@@ -11,8 +11,9 @@
 // bytes are an empty sequence.
 //
 //   slot   | header 128 B | head 0 | head 1 | ...           headBytes each
-//   header | u32 version | u32 fill | u64 tokens | u32 code order | 0 ...
-//                                        for hosts; kernels only write it
+//   header | u32 version | u32 fill | u64 tokens | u32 code order | u32 seed
+//          | 0 ...       for hosts; kernels write it, but for the seed of
+//                        stochastic rounding, which they only read
 //   head   | codes | scales | comp. keys | comp. values | comp. scale
 //          | cursor | carried | total key decay | total value decay
 //          | record key decay | record value decay | record keys
@@ -95,6 +96,12 @@
 //   the compiled kernel, as are the heads' offsets. A code of b bits counts as
 //   2^(8 - b) of those of int8.
 //
+//   A pivot is a row of 16 bits: V values of f16, whole, under no scale. Its
+//   entry among the key scales is 1, and scales of groups leave it out:
+//
+//   row           0   1   2(pivot)   3   ...
+//   group scales  0   1              2   ...      of rows that are no pivots
+//
 // CodeStore.h reads and writes single codes in any order.
 //
 //===----------------------------------------------------------------------===//
@@ -139,6 +146,9 @@ constexpr int64_t kSlotHeaderBytes = 128;
 /// The header word that holds the code order: 0 rows, 1 fragments,
 /// 2 columns.
 constexpr int64_t kCodeOrderWord = 4;
+/// The one that holds the seed of stochastic rounding. 0 in an empty slot; a
+/// host may set it, and copies keep it.
+constexpr int64_t kSeedWord = 5;
 constexpr int64_t kSlotAlign = 16;
 /// Heads and long regions start at lines of memory: a line that two of them
 /// share is moved twice, and written in parts, which costs a read.
@@ -157,11 +167,14 @@ struct SlotLayout {
   std::vector<ScaleSpec> scales; // in the order in which they were fitted
   /// Of codes and compensators; records and decays are the state's own.
   Rotation rotation = Rotation::None;
+  int rotationBlock = 0; // most elements of a matrix; 0: any
   Rounding rounding = Rounding::Nearest;
   /// Bits of the key rows [valueHeads, keyDim]; empty where all codes have
   /// those of their type. `codes` is then where they begin, as long as int8
   /// codes.
   std::vector<uint8_t> rowBits;
+  PlanTables tables; // of the plan; known to kernels, not stored
+  int firstHead = 0; // the number of the slot's first head: 0, but of ofHead()
   CodeOrder codeOrder = CodeOrder::Rows;
 
   Region codes;      // [paddedKey, paddedValue], or in columns the other way
@@ -170,7 +183,9 @@ struct SlotLayout {
   Region headScale;  // [1, 1]
   /// Scales of groups, and what minmax adds to what they scale: of blocks of
   /// key rows [paddedKey, blocks], of value columns [blocks, paddedValue]; one
-  /// block where rows or columns are not cut.
+  /// block where rows or columns are not cut. Rows that are pivots have none:
+  /// there are as many as the head with the fewest pivots has other rows.
+  /// Static scales are not stored.
   Region groupScale, groupOffset;
   Region compKeys;   // f16, bf16, i8 or e4m3 [compensators, paddedKey]
   Region compValues; // the same [compensators, paddedValue]
@@ -196,8 +211,39 @@ struct SlotLayout {
   const ScaleSpec *groups() const;
   int groupKeys() const;
   int groupValues() const;
+  /// Groups along each axis of a whole state: what a table of them has.
+  int64_t groupRows() const;
+  int64_t groupColumns() const;
+  bool hasStaticScales() const;
+  /// Whether integer codes go down to -2^(bits - 1): where there is an offset,
+  /// or a scale that was not fitted to them.
+  bool usesAllCodes() const {
+    return !groupOffset.empty() || hasStaticScales();
+  }
   bool rotatesKeys() const;
   bool rotatesValues() const;
+  /// Elements of a Hadamard matrix along an axis of `dim`.
+  int rotationOf(int dim) const {
+    return decant::rotationBlock(dim, rotationBlock);
+  }
+  /// What the largest |E| over absmax scale `index` becomes. The last one maps
+  /// it to the largest code, or, being a power of two, to between the power of
+  /// two in the largest code and twice that (the microscaling rule). An earlier
+  /// one evens out its axis only, unless the next is e4m3, whose whole range is
+  /// then used.
+  double largestOver(size_t index) const;
+  bool hasPivots() const;
+  /// Of the first head.
+  bool isPivot(int key) const {
+    return !rowBits.empty() && rowBits[key] == kPivotBits;
+  }
+  /// What the row weighs in fits, in the first head.
+  double weightOf(int key) const {
+    return tables.weights.empty() ? 1 : double(tables.weights[key]);
+  }
+  /// The row of the table of groups that a key row's groups have, where groups
+  /// are of key rows; in the first head.
+  int groupRowOf(int key) const;
   int64_t scaleBytes() const;
 
   /// Where a head begins, in bytes from the slot's start.
@@ -207,8 +253,8 @@ struct SlotLayout {
   /// The layout of one head as if it were the slot's only one; the same bytes
   /// without row bits.
   SlotLayout ofHead(int head) const;
-  /// The largest code of a key row of the first head, in units of the codes'
-  /// type: those of few bits end before it does.
+  /// The largest code of a key row of the first head that is no pivot, in units
+  /// of the codes' type: those of few bits end before it does.
   int reachOfRow(int key) const;
 
   /// Bytes of codes, scales, compensators and carried vectors of one head; the

@@ -30,6 +30,13 @@ using CostByBits = std::array<double, kMaxRowBits - kMinRowBits + 1>;
 std::vector<uint8_t> allocateBits(const std::vector<CostByBits> &costs,
                                   int64_t budget);
 
+/// The same for rows of heads of `keyDim` each, of which `pivots` of every head
+/// become pivots, those that cost most at kMaxRowBits. `areWhole`: all others
+/// have kMaxRowBits, whatever the budget is.
+std::vector<uint8_t> allocateRows(const std::vector<CostByBits> &costs,
+                                  int keyDim, int pivots, int64_t budget,
+                                  bool areWhole);
+
 } // namespace decant
 
 #endif // DECANT_REFERENCE_BITALLOCATION_H

@@ -37,7 +37,8 @@ struct RowStatistics {
   /// Sum over later tokens of its squared part of the outputs, over what the
   /// head's outputs square to on average per element.
   std::vector<double> impact;
-  /// Mean squared error of an element of the row when all rows have that width.
+  /// Mean squared error of an element of the row when all rows have that width;
+  /// 0 where the format has no such rows.
   std::vector<CostByBits> distortion;
   int64_t tokens = 0;
 

@@ -31,17 +31,19 @@ namespace decant {
 ///        + sum over j of the records' rank-1 terms, each
 ///        decayed by the tokens after j                  for h tokens
 ///
-/// Where rows of codes differ in bits, `layout` is that of the head alone
+/// Where a plan tells heads apart, `layout` is that of the head alone
 /// (SlotLayout::ofHead).
 /// A fill beyond the window's length is read as a full window.
 std::vector<double> decodeHead(const SlotLayout &layout, const uint8_t *head);
 
 /// Stores `state` (row-major [keyDim, valueDim]) as a commit does: fits the
 /// compensators, fits the scales to what they leave, rounds the rest to codes,
-/// (stochastically: by the token count in the cursor) and empties the window.
+/// (stochastically: by `seed`, the token count in the cursor and the number of
+/// the head, SlotLayout::firstHead) and empties the window.
 /// Records and total decays keep their bytes; an empty window gives them no
 /// meaning.
-void encodeHead(const SlotLayout &layout, const double *state, uint8_t *head);
+void encodeHead(const SlotLayout &layout, const double *state, uint8_t *head,
+                uint32_t seed = 0);
 
 } // namespace decant
 

@@ -60,6 +60,9 @@ template <> constexpr size_t firstSize<DecantStepCall>() {
 template <> constexpr size_t firstSize<DecantProgramInfo>() {
   return offsetof(DecantProgramInfo, tokens_per_step);
 }
+template <> constexpr size_t firstSize<DecantZeroCall>() {
+  return offsetof(DecantZeroCall, seeds);
+}
 template <typename Sized> bool knowsSize(size_t size) {
   return size == sizeof(Sized) || size == firstSize<Sized>();
 }

@@ -113,6 +113,8 @@ struct ZeroCall {
   const int32_t *slots = nullptr; // host, read before the call returns
   int64_t count = 0;
   StreamHandle stream = nullptr;
+  /// Host, [count]: the sequences' seeds of stochastic rounding; null: 0.
+  const uint32_t *seeds = nullptr;
 };
 
 /// Copies slot sources[i] of `from` over slot targets[i] of `to`, in the order

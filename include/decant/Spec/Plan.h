@@ -6,13 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A plan says how many bits the codes of each key row of a layer have. It is a
-// file that state.plan names, or an object in its place:
+// A plan has the numbers of a layer's format: how many bits the codes of each
+// key row have, and, for formats that ask for them, what rows weigh in fits,
+// the levels of codes, scales that are not fitted. It is a file that state.plan
+// names, or an object in its place:
 //
 //   {"decant_plan": 1, "heads": 2, "key_dim": 16,
-//    "bits": ["8866444444442222", 4]}
+//    "bits": ["ff66444444442222", 4],
+//    "weights": [[1.5, 1, ...], 1]}
 //
-// An entry per value head: a digit per key row, or one width for all of them.
+// An entry per value head: a digit per key row (f is a row of f16), or one
+// width for all of them; a number per key row, or one for all. "levels" are
+// those of all heads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_SPEC_PLAN_H
@@ -22,9 +27,8 @@
 
 namespace decant {
 
-/// The plan of a spec whose rows have `widths`, as the text of a file.
-std::string planToJson(const HeadShape &heads,
-                       const std::vector<uint8_t> &widths,
+/// The plan that a state has, as the text of a file.
+std::string planToJson(const HeadShape &heads, const StateSpec &state,
                        const std::string &description);
 
 } // namespace decant

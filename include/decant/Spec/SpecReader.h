@@ -39,6 +39,8 @@ struct SpecSource {
   /// "path=value" each, in order: a dotted path, with indices for array
   /// elements ("state.scale.0.fit"); a value that is not JSON is a string.
   std::vector<std::string> overrides;
+  /// The caller brings the plan: none is read, and its lack is no mistake.
+  bool planToCome = false;
 };
 
 /// A rule file is looked for beside the spec file that names it; one that an

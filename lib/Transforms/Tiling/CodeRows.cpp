@@ -85,9 +85,9 @@ bool CodeRows::isPlain() const {
          !hasRowBits();
 }
 
-Value CodeRows::load(LaneTile &tile, Value row) const {
+Value CodeRows::load(LaneTile &tile, Value row, Value pivotFactor) const {
   if (hasRowBits())
-    return loadFromRow(tile, row);
+    return loadFromRow(tile, row, pivotFactor);
   if (isPlain())
     return tile.load(planes[0].view, row, tile.firstValue,
                      tile.schedule.valuesPerLane);
@@ -110,9 +110,10 @@ Value CodeRows::load(LaneTile &tile, Value row) const {
   return tile.widen(by<arith::AddIOp>(tile, stored, sign));
 }
 
-void CodeRows::store(LaneTile &tile, Value row, Value codes) const {
+void CodeRows::store(LaneTile &tile, Value row, Value codes,
+                     Value elements) const {
   if (hasRowBits())
-    return storeToRow(tile, row, codes);
+    return storeToRow(tile, row, codes, elements);
   if (isPlain())
     return tile.store(planes[0].view, row, tile.firstValue, codes);
   if (order == CodeOrder::Columns)

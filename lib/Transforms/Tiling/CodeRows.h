@@ -27,18 +27,27 @@ public:
   /// `pool` is the slots' memory, `offset` the head's first byte.
   CodeRows(LaneTile &tile, mlir::Value pool, mlir::Value offset);
 
-  /// The lane's columns of key row `row`, as f32.
-  mlir::Value load(LaneTile &tile, mlir::Value row) const;
+  /// The lane's columns of key row `row`, as f32; a pivot's times
+  /// `pivotFactor`, if any.
+  mlir::Value load(LaneTile &tile, mlir::Value row,
+                   mlir::Value pivotFactor = {}) const;
   /// What codes of rows of their own bits are rounded to: units of their last
   /// bit, up to the largest of those.
   mlir::Value roundInRow(LaneTile &tile, mlir::Value row,
                          mlir::Value codes) const;
   /// What a row of its own bits falls short of by: the largest code of int8
-  /// over its own.
+  /// over its own; 0 for pivots, which have no part in fits.
   mlir::Value shortfall(LaneTile &tile, mlir::Value row) const;
-  /// Stores them; integers have been rounded and clamped, floats saturate. All
-  /// lanes store their n-th row together.
-  void store(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
+  /// Whether row `row` is a pivot, i1; only where the layout has pivots.
+  mlir::Value isPivot(LaneTile &tile, mlir::Value row) const;
+  /// SlotLayout::groupRowOf(), and the last row of the table for pivots behind
+  /// it.
+  mlir::Value groupRowOf(LaneTile &tile, mlir::Value row) const;
+  /// Stores them; integers have been rounded and clamped, floats saturate. A
+  /// pivot has `elements` in their place. All lanes store their n-th row
+  /// together.
+  void store(LaneTile &tile, mlir::Value row, mlir::Value codes,
+             mlir::Value elements = {}) const;
 
   /// All rows of the lane's tile, and back, where codes are floats or bytes: in
   /// columns a load or store for each value. Rows of a lane that lies beyond
@@ -72,8 +81,13 @@ private:
   };
   llvm::SmallVector<RowPlane, 4> rowPlanes(LaneTile &tile,
                                            mlir::Value row) const;
-  mlir::Value loadFromRow(LaneTile &tile, mlir::Value row) const;
-  void storeToRow(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
+  /// The place of the lane's first element in row `row`, were it a pivot.
+  mlir::Value pivotPlace(LaneTile &tile, mlir::Value row) const;
+  mlir::Value bitsBeforeRow(LaneTile &tile, mlir::Value row) const;
+  mlir::Value loadFromRow(LaneTile &tile, mlir::Value row,
+                          mlir::Value pivotFactor) const;
+  void storeToRow(LaneTile &tile, mlir::Value row, mlir::Value codes,
+                  mlir::Value elements) const;
   mlir::Value loadFields(LaneTile &tile, const View &view, mlir::Value byte,
                          int bits, llvm::MaybeAlign align) const;
   void storeFields(LaneTile &tile, const View &view, mlir::Value byte, int bits,
@@ -99,6 +113,10 @@ private:
   /// Of all heads, eight rows to an entry: their bits, a byte each, and the sum
   /// of the bits of the head's rows before them.
   llvm::SmallVector<int64_t> rowWidths, bitsBefore;
+  /// The codes of pivots, [1, elements], and how many of the head's rows before
+  /// the entry are pivots.
+  View pivots;
+  llvm::SmallVector<int64_t> pivotsBefore;
 };
 
 } // namespace decant

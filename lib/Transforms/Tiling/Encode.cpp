@@ -16,6 +16,7 @@
 
 #include "Compensators.h"
 #include "GroupScales.h"
+#include "PlanTables.h"
 #include "ScaleFit.h"
 #include "StochasticRounding.h"
 #include "WindowTile.h"
@@ -32,7 +33,7 @@ public:
 
   void run() {
     if (layout.rounding == Rounding::Stochastic)
-      tokens = head.storedTokens(tile);
+      noise = noiseSource(tile, head.seed(tile), head.storedTokens(tile));
     if (layout.compensators > 0)
       fitCompensators(tile, rows);
     for (size_t i = 0; i < layout.scales.size(); ++i)
@@ -51,13 +52,17 @@ private:
   }
   /// What a statistic adds up or compares.
   Value magnitude(ScaleFit fit, Value x) {
-    return fit == ScaleFit::RootMeanSquare
+    return fit == ScaleFit::RootMeanSquare || fit == ScaleFit::KeptNorm
                ? tile.mul(x, x)
                : Value(math::AbsFOp::create(tile.b, x));
   }
 
   void fitScale(size_t index) {
     const ScaleSpec &scale = layout.scales[index];
+    if (scale.fit == ScaleFit::Static) {
+      groups = GroupFit{head.groupScale, inverseGroups(), {}};
+      return;
+    }
     if (isGrouped(scale)) {
       groups = fitGroups(tile, rows, [&](Value values, Value row, int n) {
         return overLines(values, row, n);
@@ -66,7 +71,8 @@ private:
     }
     if (scale.axis == Axis::Key) {
       fitKeyScale(index);
-      if (scale.fit == ScaleFit::LeastSquares)
+      if (scale.fit == ScaleFit::LeastSquares ||
+          scale.fit == ScaleFit::KeptNorm)
         refitKeyScale(index);
       return;
     }
@@ -76,7 +82,8 @@ private:
     if (scale.axis == Axis::Value) {
       valueScale = scaleFrom(tile, index, columns, layout.keyDim);
       valueInverse = inverseScale(tile, valueScale);
-      if (scale.fit == ScaleFit::LeastSquares)
+      if (scale.fit == ScaleFit::LeastSquares ||
+          scale.fit == ScaleFit::KeptNorm)
         refitValueScale(index);
       return;
     }
@@ -113,7 +120,10 @@ private:
           Value statistic = vector::FromElementsOp::create(
               tile.b, tile.vectorOf(int64_t(perRound)), partial);
           statistic = tile.laneReduce(kind, statistic, VectorAxis::Value);
-          Value fitted = scaleFrom(tile, index, statistic, layout.valueDim);
+          Value fitted = withPivots(
+              row, scaleFrom(tile, index, statistic, layout.valueDim,
+                             fit == ScaleFit::SqrtMeanAbs ? ofRound(row, -0.5)
+                                                          : Value()));
           Value reciprocal = inverseScale(tile, fitted);
           Value owner = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
                                               tile.valueLane, tile.index(0));
@@ -126,6 +136,58 @@ private:
     tile.barrier();
   }
 
+  /// What the rows of a round weigh, to a power; null where all weigh alike.
+  Value ofRound(Value row, double power) {
+    SmallVector<Value> weights;
+    for (int n = 0; n < rows.rowsPerRound(); ++n)
+      weights.push_back(rowWeight(tile, tile.add(row, tile.index(n)), power));
+    if (!weights[0])
+      return {};
+    return vector::FromElementsOp::create(
+        tile.b, tile.vectorOf(int64_t(weights.size())), weights);
+  }
+
+  /// Scales of a round's rows: those of pivots are 1.
+  Value withPivots(Value row, Value fitted) {
+    if (!layout.hasPivots())
+      return fitted;
+    SmallVector<Value> scales;
+    for (int n = 0; n < rows.rowsPerRound(); ++n)
+      scales.push_back(arith::SelectOp::create(
+          tile.b, head.codes.isPivot(tile, tile.add(row, tile.index(n))),
+          tile.f32(1), tile.element(fitted, n)));
+    return vector::FromElementsOp::create(tile.b, fitted.getType(), scales);
+  }
+
+  /// 0 for a pivot and 1 for other rows; null where there are no pivots.
+  Value isFitted(Value row) {
+    if (!layout.hasPivots())
+      return {};
+    return arith::SelectOp::create(tile.b, head.codes.isPivot(tile, row),
+                                   tile.f32(0), tile.f32(1));
+  }
+
+  /// 1 / s of static scales.
+  View inverseGroups() {
+    View inverse = tile.scratch(layout.groupRows(), layout.groupColumns());
+    tile.loop(tile.keyLane, tile.index(layout.groupRows()),
+              tile.schedule.keyLanes, {},
+              [&](Value row, ValueRange) -> SmallVector<Value> {
+                tile.loop(tile.valueLane, tile.index(layout.groupColumns()),
+                          tile.schedule.valueLanes, {},
+                          [&](Value column, ValueRange) -> SmallVector<Value> {
+                            Value scale =
+                                tile.loadScalar(head.groupScale, row, column);
+                            tile.storeScalar(inverse, row, column,
+                                             inverseScale(tile, scale));
+                            return {};
+                          });
+                return {};
+              });
+    tile.barrier();
+    return inverse;
+  }
+
   /// The sum or the maximum of every column of the lane. Rows of few bits must
   /// reach as far as others under the last scale.
   Value columnStatistic(ScaleFit fit, bool last) {
@@ -135,9 +197,10 @@ private:
       for (auto [n, values] : llvm::enumerate(state)) {
         Value x = magnitude(fit, tile.scale(tile.scale(values, headInverse),
                                             keyInverseAt(row, n)));
-        if (last && !layout.rowBits.empty())
-          x = tile.scale(
-              x, head.codes.shortfall(tile, tile.add(row, tile.index(n))));
+        Value at = tile.add(row, tile.index(n));
+        x = tile.scale(x, last && !layout.rowBits.empty()
+                              ? head.codes.shortfall(tile, at)
+                              : isFitted(at));
         if (kind == ReduceKind::Add)
           sum = tile.add(sum, x);
         else
@@ -153,24 +216,40 @@ private:
         VectorAxis::Key);
   }
 
+  bool keepsNorm(size_t index) const {
+    return layout.scales[index].fit == ScaleFit::KeptNorm;
+  }
+  /// What a refit multiplies elements y with: their codes or, for norms, y.
+  Value partner(size_t index, Value rq, Value ry) {
+    return keepsNorm(index) ? ry : rq;
+  }
+  Value refit(size_t index, Value scale, Value product, Value square) {
+    return keepsNorm(index) ? keptNorm(tile, index, scale, product, square)
+                            : refitted(tile, index, scale, product, square);
+  }
+
   /// A scale over what the codes that it gave ask for (ScaleFit.h); r are the
-  /// other scales, y what is rounded, q its codes.
+  /// other scales and what the row weighs, y what is rounded, q its codes.
+  /// Where a scale is to keep a norm, codes stay those of the one before.
   void refitValueScale(size_t index) {
     SmallVector<Value> sums = rows.sumRounds(
         Terms::All, 2,
         [&](Value row, ArrayRef<Value> state, ValueRange carried) {
           SmallVector<Value> next(carried);
           for (auto [n, values] : llvm::enumerate(state)) {
+            Value at = tile.add(row, tile.index(n));
             Value y = overLines(values, row, n);
             Value r = tile.scale(keyScaleAt(row, n), headScale);
-            Value rq = tile.scale(rounded(y), r), ry = tile.scale(y, r);
-            next[0] = tile.fma(rq, ry, next[0]);
+            r = tile.scale(tile.scale(r, rowWeight(tile, at, 1)), isFitted(at));
+            Value rq = tile.scale(rounded(y, at), r), ry = tile.scale(y, r);
+            next[0] = tile.fma(partner(index, rq, ry), ry, next[0]);
             next[1] = tile.fma(rq, rq, next[1]);
           }
           return next;
         });
-    valueScale = refitted(tile, index, valueScale, sums[0], sums[1]);
-    valueInverse = inverseScale(tile, valueScale);
+    valueScale = refit(index, valueScale, sums[0], sums[1]);
+    if (!keepsNorm(index))
+      valueInverse = inverseScale(tile, valueScale);
   }
 
   void refitKeyScale(size_t index) {
@@ -183,8 +262,10 @@ private:
           Value r = tile.scale(valueScale, headScale);
           for (auto [n, values] : llvm::enumerate(state)) {
             Value y = overLines(values, row, n);
-            Value rq = tile.scale(rounded(y), r), ry = tile.scale(y, r);
-            partial[n] = tile.reduce(ReduceKind::Add, tile.mul(rq, ry));
+            Value rq = tile.scale(rounded(y, tile.add(row, tile.index(n))), r);
+            Value ry = tile.scale(y, r);
+            partial[n] = tile.reduce(ReduceKind::Add,
+                                     tile.mul(partner(index, rq, ry), ry));
             partial[perRound + n] =
                 tile.reduce(ReduceKind::Add, tile.mul(rq, rq));
           }
@@ -200,10 +281,11 @@ private:
                                               tile.valueLane, tile.index(0));
           tile.ifTrue(owner, [&] {
             Value old = tile.load(*keyScale, tile.index(0), row, perRound);
-            Value fitted = refitted(tile, index, old, half(0), half(perRound));
+            Value fitted = refit(index, old, half(0), half(perRound));
             tile.store(*keyScale, tile.index(0), row, fitted);
-            tile.store(*keyInverse, tile.index(0), row,
-                       inverseScale(tile, fitted));
+            if (!keepsNorm(index))
+              tile.store(*keyInverse, tile.index(0), row,
+                         inverseScale(tile, fitted));
           });
           return {};
         });
@@ -231,7 +313,8 @@ private:
                      for (auto [n, values] : llvm::enumerate(state)) {
                        Value at = tile.add(row, tile.index(n));
                        head.codes.store(tile, at,
-                                        codesOf(overLines(values, row, n), at));
+                                        codesOf(overLines(values, row, n), at),
+                                        values);
                      }
                      return {};
                    });
@@ -250,25 +333,27 @@ private:
     if (layout.rounding == Rounding::Stochastic)
       return roundStochastic(tile, values, type,
                              isInteger(type) ? lowestCode() : 0,
-                             roundingNoise(tile, tokens, at));
-    return isInteger(type) ? rounded(values) : values;
+                             roundingNoise(tile, noise, at));
+    return isInteger(type) ? rounded(values, at) : values;
   }
 
   double lowestCode() const {
     const int largest = maxCode(layout.codes.type);
-    return layout.groupOffset.empty() ? -largest : -largest - 1;
+    return layout.usesAllCodes() ? -largest - 1 : -largest;
   }
 
-  /// What a code of x stands for.
-  Value rounded(Value x) {
+  /// What a code of x stands for, in row `at`.
+  Value rounded(Value x, Value at) {
     const ElementType type = layout.codes.type;
+    if (!layout.rowBits.empty())
+      return head.codes.roundInRow(tile, at, x);
     if (!isInteger(type))
       return tile.widen(tile.narrow(x, type), type);
     return roundToCode(tile, x, lowestCode(), maxCode(type));
   }
 
   void storeScales() {
-    if (groups)
+    if (groups && !layout.hasStaticScales())
       storeGroups(tile, head, *groups);
     if (headScale)
       tile.onFirstLane([&] {
@@ -318,7 +403,7 @@ private:
   const SlotLayout &layout;
   std::optional<View> keyScale, keyInverse;
   Value valueScale, valueInverse, headScale, headInverse;
-  Value tokens; // for stochastic rounding
+  Value noise; // for stochastic rounding, i32
   std::optional<GroupFit> groups;
 };
 

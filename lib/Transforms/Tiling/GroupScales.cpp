@@ -99,11 +99,11 @@ public:
     else
       cellsOfColumns(prepare);
     tile.barrier();
-    const decant::Region &table = layout.groupScale;
-    fit.scale = tile.scratch(table.count, table.width);
-    fit.inverse = tile.scratch(table.count, table.width);
+    const int64_t count = layout.groupRows(), width = layout.groupColumns();
+    fit.scale = tile.scratch(count, width);
+    fit.inverse = tile.scratch(count, width);
     if (isMinMax)
-      fit.offset = tile.scratch(table.count, table.width);
+      fit.offset = tile.scratch(count, width);
     if (alongRows(tile))
       fitRows();
     else
@@ -206,7 +206,7 @@ private:
 
   /// The value lanes share the groups of each of their rows.
   void fitRows() {
-    const int64_t groups = layout.groupScale.width;
+    const int64_t groups = layout.groupColumns();
     const int64_t cells = layout.paddedValue / cell;
     Value end = tile.add(tile.firstKey, tile.index(tile.schedule.keysPerLane));
     tile.loop(
@@ -234,7 +234,7 @@ private:
 
   /// The key lanes share the groups of their columns.
   void fitColumns() {
-    const int64_t groups = layout.groupScale.count;
+    const int64_t groups = layout.groupRows();
     const int64_t cells = layout.paddedKey / cell;
     tile.loop(tile.keyLane, tile.index(groups), tile.schedule.keyLanes, {},
               [&](Value group, ValueRange) -> SmallVector<Value> {
@@ -268,7 +268,7 @@ private:
 Value decant::ofGroups(LaneTile &tile, const View &table, Value row) {
   const int64_t width = tile.schedule.valuesPerLane;
   if (!alongRows(tile)) {
-    Value group = tile.layout.groupScale.count == 1
+    Value group = tile.layout.groupRows() == 1
                       ? tile.index(0)
                       : over(tile, row, tile.layout.groupKeys());
     return tile.load(table, group, tile.firstValue, width);
@@ -276,7 +276,7 @@ Value decant::ofGroups(LaneTile &tile, const View &table, Value row) {
   const int64_t cell = cellOf(tile);
   Value all;
   for (int64_t i = 0; i < width; i += cell) {
-    Value group = tile.layout.groupScale.width == 1
+    Value group = tile.layout.groupColumns() == 1
                       ? tile.index(0)
                       : over(tile, tile.add(tile.firstValue, tile.index(i)),
                              tile.layout.groupValues());
@@ -308,20 +308,35 @@ GroupFit decant::fitGroups(
 
 void decant::storeGroups(LaneTile &tile, const StoredHead &head,
                          const GroupFit &fit) {
-  auto copy = [&](const View &from, const View &to, Value row, Value column) {
-    tile.storeScalar(to, row, column, tile.loadScalar(from, row, column));
+  const SlotLayout &layout = tile.layout;
+  Value to;
+  auto copyRow = [&](Value row) {
+    tile.loop(tile.valueLane, tile.index(layout.groupColumns()),
+              tile.schedule.valueLanes, {},
+              [&](Value column, ValueRange) -> SmallVector<Value> {
+                auto copy = [&](const View &from, const View &into) {
+                  tile.storeScalar(into, to, column,
+                                   tile.loadScalar(from, row, column));
+                };
+                copy(fit.scale, head.groupScale);
+                if (fit.offset)
+                  copy(*fit.offset, head.groupOffset);
+                return {};
+              });
   };
-  const decant::Region &table = tile.layout.groupScale;
-  tile.loop(tile.keyLane, tile.index(table.count), tile.schedule.keyLanes, {},
-            [&](Value row, ValueRange) -> SmallVector<Value> {
-              tile.loop(tile.valueLane, tile.index(table.width),
-                        tile.schedule.valueLanes, {},
-                        [&](Value column, ValueRange) -> SmallVector<Value> {
-                          copy(fit.scale, head.groupScale, row, column);
-                          if (fit.offset)
-                            copy(*fit.offset, head.groupOffset, row, column);
-                          return {};
-                        });
-              return {};
-            });
+  tile.loop(
+      tile.keyLane, tile.index(layout.groupRows()), tile.schedule.keyLanes, {},
+      [&](Value row, ValueRange) -> SmallVector<Value> {
+        to = row;
+        if (!layout.hasPivots()) {
+          copyRow(row);
+          return {};
+        }
+        to = head.codes.groupRowOf(tile, row);
+        Value isCoded =
+            arith::XOrIOp::create(tile.b, head.codes.isPivot(tile, row),
+                                  arith::ConstantIntOp::create(tile.b, 1, 1));
+        tile.ifTrue(isCoded, [&] { copyRow(row); });
+        return {};
+      });
 }

@@ -19,7 +19,8 @@
 
 namespace decant {
 
-/// A table's entry for each of the lane's columns of key row `row`.
+/// A table's entry for each of the lane's columns of key row `row`; where
+/// groups are of key rows, `row` is that of the table.
 mlir::Value ofGroups(LaneTile &tile, const View &table, mlir::Value row);
 
 /// Zeros where the row or a column lies beyond the state's dims.
@@ -32,7 +33,8 @@ struct GroupFit {
 };
 
 /// Fits the layout's groups to `rows`, each row after `prepare`, which divides
-/// it by the other scales. All lanes call it.
+/// it by the other scales; those of pivots are not stored, whatever they are.
+/// All lanes call it.
 GroupFit fitGroups(
     LaneTile &tile, StateRows &rows,
     llvm::function_ref<mlir::Value(mlir::Value values, mlir::Value row, int n)>

@@ -79,8 +79,8 @@ Value decant::tileWindowReadKey(LaneTile &tile, const StoredHead &head,
   const WindowStart window = head.start(tile);
   Value decayed =
       rotate(tile, VectorAxis::Value, tile.scale(x, window.valueDecay));
-  Value result =
-      codesProduct(tile, head, tile.scale(decayed, head.columnScale(tile)));
+  Value result = codesProduct(tile, head.withColumns(tile),
+                              tile.scale(decayed, head.columnScale(tile)));
   if (!layout.keyScale.empty())
     result = tile.scale(
         result, tile.loadAlong(VectorAxis::Key, head.keyScale, tile.index(0)));

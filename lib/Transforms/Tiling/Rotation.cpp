@@ -21,8 +21,8 @@ bool rotates(const LaneTile &tile, VectorAxis axis) {
 }
 
 int blockOf(const LaneTile &tile, VectorAxis axis) {
-  return rotationBlock(axis == VectorAxis::Key ? tile.layout.keyDim
-                                               : tile.layout.valueDim);
+  return tile.layout.rotationOf(axis == VectorAxis::Key ? tile.layout.keyDim
+                                                        : tile.layout.valueDim);
 }
 
 /// Where the lanes of a vector meet: a row of shared memory.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What a rotated format stores is H_k S H_v: symmetric orthonormal Hadamard
-// matrices, each its own inverse, of rotationBlock() elements. So
+// matrices, each its own inverse, of rotationOf() elements. So
 //   S^T x = H_v (stored^T (H_k x)),    k u^T  becomes  (H_k k) (H_v u)^T
 // and vectors are rotated, which costs V log V, where the state would cost K
 // times as much. A vector's product with H is a butterfly: stages within a

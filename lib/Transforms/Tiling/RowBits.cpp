@@ -10,7 +10,8 @@
 // here branches on them: every plane that a row could have is loaded, from some
 // byte of the codes where the row has it not, and such fields become zeros. A
 // code's bits are put at the top of a byte: that is its value among the codes
-// of int8, sign included.
+// of int8, sign included. What may be a pivot is loaded twice, as codes and as
+// elements, and one of both is selected. A width that no row has costs nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +49,18 @@ Value byteOf(LaneTile &tile, Value word, Value number) {
   return arith::AndIOp::create(tile.b, low, tile.index(0xFF));
 }
 
+/// The sum of the bytes of `word` before byte `number`, at most 255.
+Value sumBefore(LaneTile &tile, Value word, Value number) {
+  // Byte i of the product is the sum of bytes 0 .. i.
+  Value sums = arith::ShLIOp::create(
+      tile.b, tile.mul(word, tile.index(kOneInEveryByte)), tile.index(kByte));
+  return byteOf(tile, sums, number);
+}
+
+bool hasWidth(const SlotLayout &layout, llvm::function_ref<bool(int)> is) {
+  return llvm::any_of(layout.rowBits, is);
+}
+
 struct RowPlace {
   Value entry, inEntry;
 };
@@ -66,15 +79,21 @@ void CodeRows::openRows(LaneTile &tile, Value pool, Value offset) {
   bytes.width *= bytes.count;
   bytes.count = 1;
   planes.push_back({CodePlane{}, tile.view(pool, offset, bytes)});
+  if (layout.hasPivots()) {
+    bytes.type = ElementType::F16;
+    pivots = tile.view(pool, offset, bytes);
+  }
   for (int head = 0; head < layout.valueHeads; ++head) {
     const auto first = layout.rowBits.begin() + int64_t(head) * layout.keyDim;
-    int64_t before = 0;
+    int64_t before = 0, kept = 0;
     for (int row = 0; row < layout.keyDim; row += kRowsPerEntry) {
       uint64_t widths = 0;
       bitsBefore.push_back(before);
+      pivotsBefore.push_back(kept);
       for (int i = 0; i < kRowsPerEntry; ++i) {
         widths |= uint64_t(first[row + i]) << (kByte * i);
         before += first[row + i];
+        kept += first[row + i] == kPivotBits;
       }
       rowWidths.push_back(int64_t(widths));
     }
@@ -88,20 +107,50 @@ Value CodeRows::widthOfRow(LaneTile &tile, Value row) const {
   return toI32(tile, byteOf(tile, widths, place.inEntry));
 }
 
-SmallVector<CodeRows::RowPlane, 4> CodeRows::rowPlanes(LaneTile &tile,
-                                                       Value row) const {
+Value CodeRows::isPivot(LaneTile &tile, Value row) const {
+  return arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq,
+                               widthOfRow(tile, row), i32(tile, kPivotBits));
+}
+
+Value CodeRows::bitsBeforeRow(LaneTile &tile, Value row) const {
   const RowPlace place = placeOf(tile, row);
   Value widths =
       TableOp::create(tile.b, tile.b.getIndexType(), rowWidths, place.entry);
-  Value width = toI32(tile, byteOf(tile, widths, place.inEntry));
-  // Byte i of the product is the sum of bytes 0 .. i, at most 64.
-  Value sums = arith::ShLIOp::create(
-      tile.b, tile.mul(widths, tile.index(kOneInEveryByte)), tile.index(kByte));
-  Value before = tile.add(
+  return tile.add(
       TableOp::create(tile.b, tile.b.getIndexType(), bitsBefore, place.entry),
-      byteOf(tile, sums, place.inEntry));
+      sumBefore(tile, widths, place.inEntry));
+}
+
+Value CodeRows::groupRowOf(LaneTile &tile, Value row) const {
+  if (!tile.layout.hasPivots())
+    return row;
+  constexpr int kPivotBit = 4; // of a width
+  const RowPlace place = placeOf(tile, row);
+  Value widths =
+      TableOp::create(tile.b, tile.b.getIndexType(), rowWidths, place.entry);
+  Value flags = arith::AndIOp::create(
+      tile.b, arith::ShRUIOp::create(tile.b, widths, tile.index(kPivotBit)),
+      tile.index(kOneInEveryByte));
+  Value before = tile.add(
+      TableOp::create(tile.b, tile.b.getIndexType(), pivotsBefore, place.entry),
+      sumBefore(tile, flags, place.inEntry));
+  return arith::MinUIOp::create(tile.b,
+                                arith::SubIOp::create(tile.b, row, before),
+                                tile.index(tile.layout.groupScale.count - 1));
+}
+
+Value CodeRows::pivotPlace(LaneTile &tile, Value row) const {
+  // Bits of a row are values over 8 bytes, so half as many elements.
+  const int64_t ofBit = tile.layout.paddedValue / kPivotBits;
+  return tile.add(tile.mul(bitsBeforeRow(tile, row), tile.index(ofBit)),
+                  tile.firstValue);
+}
+
+SmallVector<CodeRows::RowPlane, 4> CodeRows::rowPlanes(LaneTile &tile,
+                                                       Value row) const {
+  Value width = widthOfRow(tile, row);
   const int64_t ofBit = tile.layout.paddedValue / kByte;
-  Value rowByte = tile.mul(before, tile.index(ofBit));
+  Value rowByte = tile.mul(bitsBeforeRow(tile, row), tile.index(ofBit));
 
   auto isSet = [&](Value bits) -> Value {
     return arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ne, bits,
@@ -111,8 +160,7 @@ SmallVector<CodeRows::RowPlane, 4> CodeRows::rowPlanes(LaneTile &tile,
     return arith::AndIOp::create(tile.b, width, i32(tile, mask));
   };
   // The planes of rowPlanes() in Core, for 2 .. 8 bits.
-  Value has4 = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::uge, width,
-                                     i32(tile, 4));
+  Value has4 = isSet(masked(4 | 8));
   Value has8 = arith::CmpIOp::create(tile.b, arith::CmpIPredicate::eq, width,
                                      i32(tile, 8));
   Value has2 = isSet(masked(2)), has1 = isSet(masked(1));
@@ -132,12 +180,18 @@ SmallVector<CodeRows::RowPlane, 4> CodeRows::rowPlanes(LaneTile &tile,
     planes.push_back({bits, has, byte, shift});
   };
   Value above2 = masked(4 | 8);
+  auto anyHas = [&](int mask) {
+    return hasWidth(tile.layout, [mask](int bits) { return bits & mask; });
+  };
   add(4, has4, i32(tile, 0), i8(4));
-  add(4, has8, i32(tile, 4), i8(0));
-  add(2, has2, above2, arith::SelectOp::create(tile.b, has4, i8(2), i8(6)));
+  if (anyHas(8))
+    add(4, has8, i32(tile, 4), i8(0));
+  if (anyHas(2))
+    add(2, has2, above2, arith::SelectOp::create(tile.b, has4, i8(2), i8(6)));
   Value lowest = arith::SubIOp::create(tile.b, i32(tile, kByte), width);
-  add(1, has1, masked(4 | 8 | 2),
-      arith::TruncIOp::create(tile.b, tile.b.getI8Type(), lowest));
+  if (anyHas(1))
+    add(1, has1, masked(4 | 8 | 2),
+        arith::TruncIOp::create(tile.b, tile.b.getI8Type(), lowest));
   return planes;
 }
 
@@ -147,7 +201,13 @@ static llvm::MaybeAlign alignOf(LaneTile &tile, int bits) {
       std::gcd(chunk, int64_t(tile.layout.paddedValue / kByte)), kSlotAlign));
 }
 
-Value CodeRows::loadFromRow(LaneTile &tile, Value row) const {
+/// Of a row's elements; rows begin at multiples of the values' bytes per bit.
+static llvm::MaybeAlign alignOfPivot(LaneTile &tile) {
+  return alignOf(tile, kPivotBits);
+}
+
+Value CodeRows::loadFromRow(LaneTile &tile, Value row,
+                            Value pivotFactor) const {
   Value codes;
   for (const RowPlane &plane : rowPlanes(tile, row)) {
     Value fields = loadFields(tile, planes[0].view, plane.byte, plane.bits,
@@ -159,10 +219,29 @@ Value CodeRows::loadFromRow(LaneTile &tile, Value row) const {
     fields = arith::SelectOp::create(tile.b, plane.has, fields, none);
     codes = codes ? arith::OrIOp::create(tile.b, codes, fields) : fields;
   }
-  return tile.widen(codes);
+  codes = tile.widen(codes);
+  if (!tile.layout.hasPivots())
+    return codes;
+  // Some place within the codes where the row is none.
+  Value is = isPivot(tile, row);
+  Value place =
+      arith::SelectOp::create(tile.b, is, pivotPlace(tile, row), tile.index(0));
+  Value elements = tile.widen(vector::LoadOp::create(
+      tile.b, tile.valueType().clone(tile.b.getF16Type()), pivots.memref,
+      ValueRange{tile.index(0), place}, false, alignOfPivot(tile)));
+  return arith::SelectOp::create(tile.b, is, tile.scale(elements, pivotFactor),
+                                 codes);
 }
 
-void CodeRows::storeToRow(LaneTile &tile, Value row, Value codes) const {
+void CodeRows::storeToRow(LaneTile &tile, Value row, Value codes,
+                          Value elements) const {
+  if (tile.layout.hasPivots())
+    tile.ifTrue(isPivot(tile, row), [&] {
+      vector::StoreOp::create(tile.b, tile.narrow(elements, ElementType::F16),
+                              pivots.memref,
+                              ValueRange{tile.index(0), pivotPlace(tile, row)},
+                              false, alignOfPivot(tile));
+    });
   Value stored = tile.narrow(codes, ElementType::I8);
   for (const RowPlane &plane : rowPlanes(tile, row)) {
     const int64_t mask = (1 << plane.bits) - 1;
@@ -198,6 +277,8 @@ Value CodeRows::roundInRow(LaneTile &tile, Value row, Value codes) const {
   };
   Value largest = arith::SubFOp::create(tile.b, tile.f32(128), unit);
   Value least = arith::NegFOp::create(tile.b, largest);
+  if (tile.layout.usesAllCodes())
+    least = arith::SubFOp::create(tile.b, least, unit);
   codes = arith::MinimumFOp::create(tile.b, codes, spread(largest));
   codes = arith::MaximumFOp::create(tile.b, codes, spread(least));
   Value magic = spread(tile.mul(unit, tile.f32(kRoundMagic)));
@@ -209,5 +290,9 @@ Value CodeRows::shortfall(LaneTile &tile, Value row) const {
                                      widthOfRow(tile, row));
   Value largest =
       arith::SubFOp::create(tile.b, tile.f32(128), powerOfTwo(tile, free));
-  return arith::DivFOp::create(tile.b, tile.f32(127), largest);
+  Value factor = arith::DivFOp::create(tile.b, tile.f32(127), largest);
+  if (!tile.layout.hasPivots())
+    return factor;
+  return arith::SelectOp::create(tile.b, isPivot(tile, row), tile.f32(0),
+                                 factor);
 }

@@ -8,9 +8,6 @@
 
 #include "ScaleFit.h"
 
-#include "decant/Core/Numeric.h"
-
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -32,67 +29,80 @@ Value like(LaneTile &tile, Value x, double value) {
   return type ? tile.splat(scalar, type) : scalar;
 }
 
-/// What the largest |E| over absmax scale `index` becomes. The last one maps it
-/// to the largest code, a power of two to the power of two in that code or up
-/// to twice as much (the microscaling rule). An earlier one only evens out its
-/// axis, unless e4m3 scales come next, whose range it then fills.
-double largestOver(const SlotLayout &layout, size_t index) {
-  const double code = maxFinite(layout.codes.type);
-  if (index + 1 < layout.scales.size())
-    return layout.scales[index + 1].type == ElementType::E4M3
-               ? code * maxFinite(ElementType::E4M3)
-               : 1;
-  return layout.scales[index].type == ElementType::E8M0
-             ? std::ldexp(1.0, std::ilogb(code))
-             : code;
-}
+/// Beside pivots, whose rows it is divided out of.
+constexpr double kColumnFloor = 0x1p-24;
 
 Value stored(LaneTile &tile, const ScaleSpec &scale, Value fitted) {
+  if (scale.axis == Axis::Value && tile.layout.hasPivots())
+    fitted = arith::MaximumFOp::create(tile.b, fitted,
+                                       like(tile, fitted, kColumnFloor));
   return tile.widen(tile.narrow(fitted, scale.type), scale.type);
 }
 
 } // namespace
 
 Value decant::scaleFrom(LaneTile &tile, size_t index, Value statistic,
-                        int64_t elements) {
+                        int64_t elements, Value factor) {
   const ScaleSpec &scale = tile.layout.scales[index];
   if (scale.fit == ScaleFit::SqrtMeanAbs) {
     Value mean = tile.mul(statistic, like(tile, statistic, 1.0 / elements));
     statistic =
         arith::MaximumFOp::create(tile.b, math::SqrtOp::create(tile.b, mean),
                                   like(tile, statistic, kScaleFloor));
-  } else if (scale.fit == ScaleFit::RootMeanSquare) {
+  } else if (scale.fit == ScaleFit::RootMeanSquare ||
+             scale.fit == ScaleFit::KeptNorm) {
     Value mean = tile.mul(statistic, like(tile, statistic, 1.0 / elements));
     // Squares of huge elements are infinite, and codes times infinity too.
     statistic = math::SqrtOp::create(
         tile.b,
         arith::MinNumFOp::create(
             tile.b, mean, like(tile, mean, std::numeric_limits<float>::max())));
-  } else if (const double largest = largestOver(tile.layout, index);
+  } else if (const double largest = tile.layout.largestOver(index);
              largest != 1) {
     statistic = tile.mul(statistic, like(tile, statistic, 1.0 / largest));
   }
-  return stored(tile, scale, statistic);
+  return stored(tile, scale, tile.scale(statistic, factor));
 }
 
-Value decant::refitted(LaneTile &tile, size_t index, Value scale, Value product,
-                       Value square) {
-  Value factor = arith::DivFOp::create(tile.b, product, square);
+/// `scale` times `factor` where that lies within what a fit can have left to
+/// do.
+static Value corrected(LaneTile &tile, size_t index, Value scale,
+                       Value factor) {
   auto compare = [&](arith::CmpFPredicate predicate, double bound) {
     return arith::CmpFOp::create(tile.b, predicate, factor,
                                  like(tile, factor, bound));
   };
   Value isSound =
       arith::AndIOp::create(tile.b, compare(arith::CmpFPredicate::OGT, 0.25),
-                            compare(arith::CmpFPredicate::OLT, 2));
+                            compare(arith::CmpFPredicate::OLT, 4));
   factor =
       arith::SelectOp::create(tile.b, isSound, factor, like(tile, factor, 1));
   return stored(tile, tile.layout.scales[index], tile.mul(scale, factor));
 }
 
+Value decant::refitted(LaneTile &tile, size_t index, Value scale, Value product,
+                       Value square) {
+  return corrected(tile, index, scale,
+                   arith::DivFOp::create(tile.b, product, square));
+}
+
+Value decant::keptNorm(LaneTile &tile, size_t index, Value scale, Value before,
+                       Value after) {
+  return corrected(tile, index, scale,
+                   math::SqrtOp::create(
+                       tile.b, arith::DivFOp::create(tile.b, before, after)));
+}
+
 std::pair<Value, Value> decant::rangeFrom(LaneTile &tile,
                                           const ScaleSpec &scale, Value high,
                                           Value negativeLow) {
+  if (isTable(tile.layout.codes.type)) {
+    Value half = like(tile, high, 0.5);
+    return {stored(tile, scale, tile.mul(tile.add(high, negativeLow), half)),
+            stored(tile, scale,
+                   tile.mul(arith::SubFOp::create(tile.b, high, negativeLow),
+                            half))};
+  }
   const double largest = maxCode(tile.layout.codes.type);
   Value step = stored(tile, scale,
                       tile.mul(tile.add(high, negativeLow),

@@ -13,9 +13,9 @@
 namespace decant {
 
 /// The layout's scale number `index`, as it will be stored, from the maximum of
-/// |E|, or from the sum over `elements` elements.
+/// |E|, or from the sum over `elements` elements; times `factor`, if any.
 mlir::Value scaleFrom(LaneTile &tile, size_t index, mlir::Value statistic,
-                      int64_t elements);
+                      int64_t elements, mlir::Value factor = {});
 
 /// `scale`, number `index` of the layout, times `product` / `square`: with the
 /// codes q that it gave to what is y over all scales, and r the other scales,
@@ -24,8 +24,15 @@ mlir::Value scaleFrom(LaneTile &tile, size_t index, mlir::Value statistic,
 mlir::Value refitted(LaneTile &tile, size_t index, mlir::Value scale,
                      mlir::Value product, mlir::Value square);
 
+/// `scale` times the root of `before` / `after`: what makes codes whose norm is
+/// `after` have norm `before`, squared both. Where f32 cannot form it, the
+/// scale stays.
+mlir::Value keptNorm(LaneTile &tile, size_t index, mlir::Value scale,
+                     mlir::Value before, mlir::Value after);
+
 /// A minmax scale and its offset, as they will be stored, from max E and
-/// max -E. Code -2^(bits - 1) is the smallest element.
+/// max -E. Code -2^(bits - 1) is the smallest element; of levels, which reach
+/// from -1 to 1, 0 is the middle.
 std::pair<mlir::Value, mlir::Value> rangeFrom(LaneTile &tile,
                                               const ScaleSpec &scale,
                                               mlir::Value high,

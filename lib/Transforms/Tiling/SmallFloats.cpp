@@ -52,12 +52,20 @@ struct Bits {
   }
 };
 
+/// What a code's low bits choose from: the levels of a table, or those of a
+/// normal distribution that are not negative.
+std::vector<double> levelsOf(LaneTile &tile, ElementType type) {
+  const std::vector<float> &table = tile.layout.tables.levels;
+  return isTable(type) ? std::vector<double>(table.begin(), table.end())
+                       : codebookLevels(type);
+}
+
 /// The levels by a tree of selections: bit n of the index chooses among what
 /// the lower bits have left.
 Value decodeLevels(LaneTile &tile, Value code, ElementType type) {
   const Bits bits{tile};
   SmallVector<Value> left;
-  for (double level : codebookLevels(type))
+  for (double level : levelsOf(tile, type))
     left.push_back(bits.real(code, level));
   const int64_t count = left.size();
   auto isSet = [&](int64_t bit) {
@@ -72,14 +80,17 @@ Value decodeLevels(LaneTile &tile, Value code, ElementType type) {
           arith::SelectOp::create(tile.b, odd, left[2 * i + 1], left[2 * i]);
     left.resize(left.size() / 2);
   }
+  if (isTable(type))
+    return left[0];
   return arith::SelectOp::create(
       tile.b, isSet(count), arith::NegFOp::create(tile.b, left[0]), left[0]);
 }
 
 Value encodeLevels(LaneTile &tile, Value x, ElementType type) {
   const Bits bits{tile};
-  const std::vector<double> levels = codebookLevels(type);
-  Value size = math::AbsFOp::create(tile.b, x), code;
+  const std::vector<double> levels = levelsOf(tile, type);
+  Value size = isTable(type) ? x : math::AbsFOp::create(tile.b, x).getResult();
+  Value code;
   auto add = [&](arith::CmpFPredicate predicate, Value y, double bound,
                  int64_t worth) {
     Value isBeyond =
@@ -90,7 +101,8 @@ Value encodeLevels(LaneTile &tile, Value x, ElementType type) {
   };
   for (size_t i = 0; i + 1 < levels.size(); ++i)
     add(arith::CmpFPredicate::OGT, size, (levels[i] + levels[i + 1]) / 2, 1);
-  add(arith::CmpFPredicate::OLT, x, 0, int64_t(levels.size()));
+  if (!isTable(type))
+    add(arith::CmpFPredicate::OLT, x, 0, int64_t(levels.size()));
   return code;
 }
 

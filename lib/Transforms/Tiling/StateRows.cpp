@@ -53,7 +53,7 @@ void StateRows::chooseRounds() {
 
 StateRows::StateRows(LaneTile &tile, const StoredHead &head,
                      const TokenUpdate &update)
-    : tile(tile), stored(&head) {
+    : tile(tile), stored(head.withColumns(tile)) {
   chooseRounds();
   const SlotLayout &layout = tile.layout;
   const int compensators = layout.compensators;

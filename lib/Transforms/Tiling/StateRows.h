@@ -92,8 +92,8 @@ private:
   int perRound = 1;
   int padded = 0, chunk = 1;
   mlir::Value end; // of the old terms
-  // The stored source; null for a dense one.
-  const StoredHead *stored = nullptr;
+  // The stored source; none for a dense one.
+  std::optional<StoredHead> stored;
   View rowScale;
   mlir::Value columnScale;
   std::optional<DenseState> dense;

@@ -61,7 +61,22 @@ Value decant::mixBits(LaneTile &tile, Value x) {
   return x;
 }
 
-Value decant::roundingNoise(LaneTile &tile, Value tokens, Value row) {
+Value decant::noiseSource(LaneTile &tile, Value seed, Value tokens) {
+  ImplicitLocOpBuilder &b = tile.b;
+  const VectorType one = VectorType::get({1}, b.getI32Type());
+  auto asVector = [&](Value scalar) -> Value {
+    return vector::BroadcastOp::create(b, one, scalar);
+  };
+  Value head = arith::IndexCastOp::create(b, b.getI32Type(), tile.head);
+  Value stream =
+      mixBits(tile, arith::AddIOp::create(b, mixBits(tile, asVector(seed)),
+                                          asVector(head)));
+  Value count = asVector(arith::TruncIOp::create(b, b.getI32Type(), tokens));
+  count = arith::MulIOp::create(b, count, constantI32(tile, one, 0x9E3779B9u));
+  return tile.element(arith::XOrIOp::create(b, count, stream), 0);
+}
+
+Value decant::roundingNoise(LaneTile &tile, Value source, Value row) {
   ImplicitLocOpBuilder &b = tile.b;
   const VectorType reals = tile.valueType();
   const int64_t width = reals.getDimSize(0);
@@ -82,12 +97,7 @@ Value decant::roundingNoise(LaneTile &tile, Value tokens, Value row) {
       b, spread(toI32(first)),
       arith::ConstantOp::create(b,
                                 DenseElementsAttr::get(type, ArrayRef(steps))));
-  Value seed = arith::TruncIOp::create(b, b.getI32Type(), tokens);
-  x = arith::XOrIOp::create(
-      b, x,
-      arith::MulIOp::create(b, spread(seed),
-                            constantI32(tile, type, 0x9E3779B9u)));
-  x = mixBits(tile, x);
+  x = mixBits(tile, arith::XOrIOp::create(b, x, spread(source)));
   x = arith::ShRUIOp::create(b, x, constantI32(tile, type, 8));
   return tile.scale(arith::SIToFPOp::create(b, reals, x), tile.f32(0x1p-24));
 }

@@ -20,8 +20,12 @@ namespace decant {
 /// Spreads what differs between integers, a vector of i32, over all their bits.
 mlir::Value mixBits(LaneTile &tile, mlir::Value x);
 
-/// For the lane's columns of key row `row`, uniform in [0, 1); `tokens` is i64.
-mlir::Value roundingNoise(LaneTile &tile, mlir::Value tokens, mlir::Value row);
+/// What the noise of the block's head has in common, i32: the slot's `seed`,
+/// i32, and its `tokens`, i64.
+mlir::Value noiseSource(LaneTile &tile, mlir::Value seed, mlir::Value tokens);
+
+/// For the lane's columns of key row `row`, uniform in [0, 1).
+mlir::Value roundingNoise(LaneTile &tile, mlir::Value source, mlir::Value row);
 
 /// The code of x as a number: of an integer type in `lowest` .. its largest, or
 /// of a small float.

@@ -9,6 +9,8 @@
 #include "StoredHead.h"
 
 #include "GroupScales.h"
+#include "PlanTables.h"
+#include "ScaleFit.h"
 
 #include <algorithm>
 #include <numeric>
@@ -49,21 +51,40 @@ StoredHead::StoredHead(LaneTile &tile, Value pool, Value offset)
   };
   words = cursor(tile.b.getI32Type(), 4);
   tokens = cursor(tile.b.getI64Type(), 2);
+  if (layout.hasStaticScales())
+    groupScale = staticGroups(tile);
 }
 
 Value StoredHead::loadRow(LaneTile &tile, Value row) const {
-  Value values = codes.load(tile, row);
+  Value values = codes.load(tile, row, columnInverse);
   // No level of a codebook is 0, which padding has to be.
   if (isCodebook(tile.layout.codes.type))
     values = withoutPadding(tile, row, values);
   if (!tile.layout.groups())
     return values;
-  Value scale = ofGroups(tile, groupScale, row);
+  Value tableRow = tile.layout.groups()->axis == Axis::Key
+                       ? codes.groupRowOf(tile, row)
+                       : row;
+  Value scaled = ofGroups(tile, groupScale, tableRow);
   if (tile.layout.groupOffset.empty())
-    return tile.mul(values, scale);
+    return tile.mul(values, scaled);
   // Codes of padding are 0, which stands for the offset.
-  return withoutPadding(
-      tile, row, tile.fma(values, scale, ofGroups(tile, groupOffset, row)));
+  scaled = withoutPadding(
+      tile, row,
+      tile.fma(values, scaled, ofGroups(tile, groupOffset, tableRow)));
+  return tile.layout.hasPivots()
+             ? arith::SelectOp::create(tile.b, codes.isPivot(tile, row), values,
+                                       scaled)
+                   .getResult()
+             : scaled;
+}
+
+StoredHead StoredHead::withColumns(LaneTile &tile) const {
+  StoredHead head = *this;
+  if (tile.layout.hasPivots())
+    if (Value scale = columnScale(tile))
+      head.columnInverse = inverseScale(tile, scale);
+  return head;
 }
 
 Value StoredHead::columnScale(LaneTile &tile) const {
@@ -172,6 +193,22 @@ Value StoredHead::tokenCount(LaneTile &tile) const {
 Value StoredHead::storedTokens(LaneTile &tile) const {
   return memref::LoadOp::create(tile.b, tokens,
                                 ValueRange{tile.index(0), tile.index(1)});
+}
+
+Value StoredHead::seed(LaneTile &tile) const {
+  // Heads are alike in length wherever rounding is stochastic.
+  Value before =
+      tile.add(tile.mul(tile.head, tile.index(tile.layout.headBytes)),
+               tile.index(kSlotHeaderBytes));
+  Value header = arith::SubIOp::create(tile.b, offset, before);
+  auto space = cast<MemRefType>(pool.getType()).getMemorySpace();
+  Value view = memref::ViewOp::create(
+      tile.b,
+      MemRefType::get({1, kSeedWord + 1}, tile.b.getI32Type(),
+                      MemRefLayoutAttrInterface(), space),
+      pool, header, ValueRange{});
+  return memref::LoadOp::create(
+      tile.b, view, ValueRange{tile.index(0), tile.index(kSeedWord)});
 }
 
 void StoredHead::clearTokens(LaneTile &tile) const {

@@ -31,6 +31,10 @@ struct StoredHead {
   /// `pool` is the slots' memory, `offset` the head's first byte.
   StoredHead(LaneTile &tile, mlir::Value pool, mlir::Value offset);
 
+  /// The same head, ready for loadRow(), which needs the column scales where
+  /// the layout has pivots.
+  StoredHead withColumns(LaneTile &tile) const;
+
   /// The same head as `count` drafts leave it.
   StoredHead after(mlir::Value count) const {
     StoredHead head = *this;
@@ -48,6 +52,8 @@ struct StoredHead {
   void clearTokens(LaneTile &tile) const;
   /// The count as memory holds it, on every lane.
   mlir::Value storedTokens(LaneTile &tile) const;
+  /// The slot's seed of stochastic rounding, i32.
+  mlir::Value seed(LaneTile &tile) const;
   void setDrafts(LaneTile &tile, mlir::Value count) const;
   /// The first `count` drafts become tokens of the window.
   void accept(LaneTile &tile, mlir::Value count) const;
@@ -84,7 +90,8 @@ struct StoredHead {
                   RecordsBody body) const;
 
   /// The lane's columns of key row `row`, under the scales of groups but no
-  /// others.
+  /// others; a pivot's so that they are its elements once column scales are
+  /// applied.
   mlir::Value loadRow(LaneTile &tile, mlir::Value row) const;
   /// The scales that every element of a column has: a vector, a scalar where
   /// the head has one scale, null without any.
@@ -93,14 +100,15 @@ struct StoredHead {
   mlir::Value pool, offset; // of the head's first byte
   mlir::Value drafts;       // behind the fill; null: none is looked at
   CodeRows codes;
-  View headScale, groupScale, groupOffset;
+  View headScale, groupScale, groupOffset; // static group scales: of the lanes
   View keyScale, valueScale, compKeys, compValues, compScale, carried;
   View totalKeyDecay, totalValueDecay, recordKeyDecay, recordValueDecay;
   View recordKeys, recordValues;
 
 private:
-  mlir::Value words;  // memref<1x4xi32> of the cursor
-  mlir::Value tokens; // memref<1x2xi64> of the cursor
+  mlir::Value columnInverse; // of what columnScale() gives
+  mlir::Value words;         // memref<1x4xi32> of the cursor
+  mlir::Value tokens;        // memref<1x2xi64> of the cursor
 };
 
 } // namespace decant

@@ -104,7 +104,8 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
         rotate(tile, VectorAxis::Key, tile.scale(vector, window.keyDecay)));
     folded.push_back(tile.scale(decayed.back(), keyScale));
   }
-  SmallVector<Value> results = codesProduct(tile, head, folded);
+  SmallVector<Value> results =
+      codesProduct(tile, head.withColumns(tile), folded);
   for (Value &result : results)
     result = tile.scale(result, valueScale);
 

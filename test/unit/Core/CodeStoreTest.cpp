@@ -237,6 +237,41 @@ TEST(CodeStore, RowsOfTheirOwnBitsByHand) {
   EXPECT_EQ(layout.reachOfRow(1), 124);
 }
 
+// A pivot is a row of f16: 64 bytes of 32 values between its neighbours.
+TEST(CodeStore, PivotsByHand) {
+  std::vector<uint8_t> widths(16, 4);
+  widths[1] = kPivotBits;
+  const SlotLayout layout =
+      makeSlotLayout(specWithRowBits(widths, 1), RecordShape());
+  std::vector<uint8_t> head(layout.headBytes, 0);
+  const int64_t row = layout.codes.offset + 32 * 4 / 8;
+  storeCode(layout, head.data(), 1, 3, -1.5); // 0xBE00
+  EXPECT_EQ(head[row + 6], 0x00);
+  EXPECT_EQ(head[row + 7], 0xBE);
+  EXPECT_EQ(loadCode(layout, head.data(), 1, 3), -1.5);
+  EXPECT_EQ(loadCode(layout, head.data(), 1, 4), 0);
+  storeCode(layout, head.data(), 2, 0, 16 * 7);
+  EXPECT_EQ(head[row + 64], 7);
+  EXPECT_TRUE(layout.hasPivots() && layout.isPivot(1) && !layout.isPivot(2));
+  EXPECT_EQ(layout.codeBytes(0), 15 * 16 + 64);
+}
+
+// Groups of rows leave pivots out, head by head.
+TEST(CodeStore, GroupsLeavePivotsOut) {
+  std::vector<uint8_t> widths(32, 8);
+  widths[0] = widths[2] = widths[19] = kPivotBits;
+  DecodeSpec spec = specWithRowBits(widths, 2);
+  spec.state.scales = {{Axis::Key, ScaleFit::MinMax, ElementType::F16, 16}};
+  ASSERT_TRUE(check(spec).empty());
+  const SlotLayout layout = makeSlotLayout(spec, RecordShape());
+  EXPECT_EQ(layout.groupScale.count, 15); // the second head's rows
+  EXPECT_EQ(layout.groupScale.width, 2);
+  EXPECT_EQ(layout.ofHead(0).groupRowOf(1), 0);
+  EXPECT_EQ(layout.ofHead(0).groupRowOf(3), 1);
+  EXPECT_EQ(layout.ofHead(1).groupRowOf(3), 3);
+  EXPECT_EQ(layout.ofHead(1).groupRowOf(15), 14);
+}
+
 // Heads are as long as their rows: 16 x 32 codes of 2, and of 8 bits.
 TEST(CodeStore, HeadsDifferInLength) {
   std::vector<uint8_t> widths(16, 2);

@@ -210,7 +210,7 @@ TEST(KernelImage, NamesEachKindOfDamage) {
   has(file + "x", "1 bytes too long");
   std::string newer = file;
   newer[8] = 4;
-  has(newer, "format version 4, and this build reads version 3");
+  has(newer, "format version 5, and this build reads version 4");
   std::string flipped = file;
   flipped.back() ^= 1;
   has(flipped, "hash mismatch");

@@ -123,6 +123,14 @@ inline const std::vector<Format> &groupedFormats() {
       {"lloyd4_rotated",
        rotated("both", "lloyd4", {scale("key", "rms", "f16")})},
       {"lloyd3", integers("lloyd3", {scale("value", "rms", "f32")})},
+      {"lloyd4_kept_norm",
+       rotated("value", "lloyd4", {scale("key", "kept_norm", "f16")})},
+      {"lloyd3_kept_norm_value",
+       integers("lloyd3", {scale("key", "sqrt_mean_abs", "f32"),
+                           scale("value", "kept_norm", "f32")})},
+      {"int8_rotated_32",
+       R"({"codes": "int8", "rotate": "value", "rotate_block": 32, "scale": [)" +
+           block("key", "minmax", "f16", 32) + "]}"},
       {"int4_stochastic",
        R"({"codes": "int4", "round": "stochastic", "scale": [)" +
            scale("value", "absmax", "f32") + "]}"},

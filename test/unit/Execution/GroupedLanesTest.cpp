@@ -96,7 +96,7 @@ std::vector<Format> fewFormats() {
   for (const char *name :
        {"int8_head_key_value", "int4_value_16", "int4_minmax_key_32", "nvfp6",
         "int6_refit_value", "e2m1_refit_key", "lloyd4_rotated",
-        "e4m3_stochastic"})
+        "lloyd4_kept_norm", "int8_rotated_32", "e4m3_stochastic"})
     for (const Format &format : groupedFormats())
       if (format.name == std::string(name))
         few.push_back(format);

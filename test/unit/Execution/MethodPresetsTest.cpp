@@ -32,6 +32,21 @@ std::vector<std::string> methodNames() {
   return names;
 }
 
+std::string planOf(const std::string &numbers) {
+  return fmt::format(R"({{"decant_plan": 1, "heads": 2, "key_dim": 64, {}}})",
+                     numbers);
+}
+
+/// Closer together around 0, and not the same below it as above.
+std::string levels(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    const double x = (2.0 * i + 1) / count - 1;
+    text += fmt::format("{}{}", i ? ", " : "", 0.5 * (x + x * x * x) + 0.01);
+  }
+  return "\"levels\": [" + text + "]";
+}
+
 class Methods : public testing::TestWithParam<std::tuple<std::string, int>> {};
 
 TEST_P(Methods, CostWhatTheirFormatsCost) {
@@ -42,9 +57,19 @@ TEST_P(Methods, CostWhatTheirFormatsCost) {
       "heads.key=1",      "heads.value=2",
       "heads.key_dim=64", "heads.value_dim=64"};
   // In the place of a plan, which belongs to a model's layer.
-  if (valueOf(presetText(PresetKind::Method, name)).find("\"lifetime\"") !=
-      std::string::npos)
+  const std::string text(valueOf(presetText(PresetKind::Method, name)));
+  auto has = [&](const char *part) {
+    return text.find(part) != std::string::npos;
+  };
+  if (has("\"lifetime\""))
     overrides.push_back("state.bits.by=even");
+  if (has("\"pivots\": 16")) // of 128
+    overrides.push_back("state.bits.pivots=8");
+  if (has("\"table4\"") || has("\"table3\""))
+    overrides.push_back("state.plan=" +
+                        planOf(levels(has("\"table4\"") ? 16 : 8)));
+  if (has("\"static\""))
+    overrides.push_back("state.plan=" + planOf("\"scales\": [0.015, 0.02]"));
   const DecodeSpec spec = valueOf(readSpec({"bytelm-gdn", overrides}));
   const FormatErrors errors = runFormat(spec, 2, window == 1 ? 8 : 20);
   EXPECT_TRUE(errors.finite);

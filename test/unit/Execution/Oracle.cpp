@@ -88,7 +88,7 @@ void Oracle::store() {
 
 std::vector<double> test::throughCodec(const SlotLayout &layout,
                                        std::vector<double> states,
-                                       int64_t tokens) {
+                                       int64_t tokens, uint32_t seed) {
   const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
   std::vector<uint8_t> head(layout.headBytes);
   std::memcpy(head.data() + layout.cursor.offset + sizeof(tokens), &tokens,
@@ -96,7 +96,7 @@ std::vector<double> test::throughCodec(const SlotLayout &layout,
   int number = 0;
   for (size_t at = 0; at < states.size(); at += size) {
     const SlotLayout own = layout.ofHead(number++ % layout.valueHeads);
-    encodeHead(own, &states[at], head.data());
+    encodeHead(own, &states[at], head.data(), seed);
     const std::vector<double> read = decodeHead(own, head.data());
     std::copy(read.begin(), read.end(), states.begin() + at);
   }

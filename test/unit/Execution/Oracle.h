@@ -68,10 +68,10 @@ Token makeToken(const Oracle &oracle, int token,
                 const std::vector<int> &identities = {});
 
 /// States as the float64 codec stores and reads them.
-/// `tokens` is the count that stochastic rounding draws by.
+/// `tokens` and `seed` are what stochastic rounding draws by.
 std::vector<double> throughCodec(const SlotLayout &layout,
-                                 std::vector<double> states,
-                                 int64_t tokens = 0);
+                                 std::vector<double> states, int64_t tokens = 0,
+                                 uint32_t seed = 0);
 
 bool allFinite(const std::vector<double> &values);
 

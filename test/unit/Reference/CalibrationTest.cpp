@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "decant/Reference/Calibration.h"
+#include "decant/Reference/TableFit.h"
 
 #include "TestSpecs.h"
 
@@ -81,6 +81,35 @@ TEST(BitAllocation, RowsWithoutCostsGetTheLeast) {
   const std::vector<uint8_t> widths = allocateBits(costs, 30);
   EXPECT_EQ(widths[2], kMinRowBits);
   EXPECT_EQ(std::accumulate(widths.begin(), widths.end(), 0), 30);
+}
+
+// Of each head those that cost most at 8 bits; the rest is given out as ever.
+TEST(BitAllocation, PivotsAreTheDearestRowsOfEachHead) {
+  constexpr int kRows = 12, kPivots = 2;
+  const std::vector<CostByBits> costs = roundingCosts(2 * kRows, 5);
+  const std::vector<uint8_t> widths =
+      allocateRows(costs, kRows, kPivots, 2 * kRows * 5, false);
+  EXPECT_EQ(std::accumulate(widths.begin(), widths.end(), 0), 2 * kRows * 5);
+  std::vector<CostByBits> others;
+  std::vector<uint8_t> given;
+  for (int head = 0; head < 2; ++head) {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    int pivots = 0;
+    for (int row = head * kRows; row < (head + 1) * kRows; ++row)
+      if (widths[row] == kPivotBits) {
+        ++pivots;
+        least = std::min(least, costs[row].back());
+      } else {
+        most = std::max(most, costs[row].back());
+        others.push_back(costs[row]);
+        given.push_back(widths[row]);
+      }
+    EXPECT_EQ(pivots, kPivots);
+    EXPECT_GE(least, most);
+  }
+  EXPECT_EQ(given, allocateBits(others, 2 * kRows * 5 - 4 * kPivotBits));
+  for (uint8_t width : allocateRows(costs, kRows, kPivots, 0, true))
+    EXPECT_TRUE(width == kMaxRowBits || width == kPivotBits);
 }
 
 /// S <- diag(d) S + k v^T, o = S^T q: errors in row i live as its decay says.
@@ -188,6 +217,140 @@ TEST(Calibration, LifetimeAndImpactAreTheGeometricSums) {
       EXPECT_LE(rows->distortion[row][width],
                 rows->distortion[row][width - 1] * 1.5)
           << row << " " << width;
+}
+
+/// A head of the decaying rule, its trace and what a loop says of its states.
+class TableFits : public testing::Test {
+protected:
+  static constexpr int kKeys = 16, kValues = 32, kTokens = 30;
+
+  TableFits() : program(decayingRule(kKeys, kValues)) {
+    put("q", kKeys, [](int, int row) { return 1 + row; });
+    put("k", kKeys, [](int token, int row) {
+      return std::sin(token * 1.3 + row) * (1 + row);
+    });
+    put("v", kValues,
+        [](int token, int i) { return std::cos(token * i + 1.0); });
+    put("g", kKeys, [](int, int row) { return 0.5 + row / 40.0; });
+    view.tokens = kTokens;
+    for (RuleInput input : program.inputs()) {
+      if (input.name == "decay")
+        input.name = "g"; // as traces call it
+      view.inputs.push_back(
+          {input, &trace.tensors.at(input.name), 1,
+           input.kind == RuleInput::KeyVector ? kKeys : kValues});
+    }
+  }
+
+  template <typename Element>
+  void put(const char *name, int width, Element element) {
+    trace.tensors[name] = tensor({kTokens, 1, width}, [&](int64_t i) {
+      return float(element(int(i / width), int(i % width)));
+    });
+  }
+  double input(const char *name, int width, int token, int i) const {
+    float value;
+    std::memcpy(&value, &trace.tensors.at(name).bytes[(token * width + i) * 4],
+                sizeof(value));
+    return value;
+  }
+  /// S after each token.
+  template <typename Visit> void forStates(Visit visit) const {
+    std::vector<double> state(kKeys * kValues);
+    for (int token = 0; token < kTokens; ++token) {
+      for (int k = 0; k < kKeys; ++k)
+        for (int v = 0; v < kValues; ++v)
+          state[k * kValues + v] =
+              state[k * kValues + v] * input("g", kKeys, token, k) +
+              input("k", kKeys, token, k) * input("v", kValues, token, v);
+      visit(state);
+    }
+  }
+
+  RuleProgram program;
+  Trace trace;
+  TraceView view;
+};
+
+// The largest element that a block ever had is the largest code.
+TEST_F(TableFits, StaticScalesReachAsFarAsStates) {
+  DecodeSpec spec =
+      makeSpec(kKeys, kValues, ElementType::I8,
+               {{Axis::Key, ScaleFit::Static, ElementType::F32, 16}});
+  std::vector<double> largest(kKeys * 2);
+  forStates([&](const std::vector<double> &state) {
+    for (int i = 0; i < kKeys * kValues; ++i)
+      largest[i / 16] = std::max(largest[i / 16], std::fabs(state[i]));
+  });
+  const auto scales = fitStaticScales(program, {view}, spec);
+  ASSERT_TRUE(scales.ok()) << scales.status().message();
+  ASSERT_EQ(scales->size(), largest.size());
+  for (size_t i = 0; i < largest.size(); ++i)
+    EXPECT_FLOAT_EQ((*scales)[i], float(largest[i] / 127)) << i;
+}
+
+// K-means never does worse than the even levels from which it starts; each
+// level is the mean of what is nearest to it, within a bin of 2^-13.
+TEST_F(TableFits, LevelsAreMeans) {
+  DecodeSpec spec =
+      makeSpec(kKeys, kValues, ElementType::T3,
+               {{Axis::Value, ScaleFit::MinMax, ElementType::F32}});
+  RowStatistics rows;
+  for (int row = 0; row < kKeys; ++row)
+    rows.impact.push_back(1 + row % 3);
+  CalibrationOptions options;
+  options.snapshots = kTokens; // all of them
+  const auto levels = fitLevels(program, {view}, spec, rows, options);
+  ASSERT_TRUE(levels.ok()) << levels.status().message();
+  ASSERT_EQ(levels->size(), 8u);
+  std::vector<double> sum(8), weight(8);
+  double error = 0, evenError = 0;
+  forStates([&](const std::vector<double> &state) {
+    for (int v = 0; v < kValues; ++v) {
+      double low = state[v], high = state[v];
+      for (int k = 0; k < kKeys; ++k) {
+        low = std::min(low, state[k * kValues + v]);
+        high = std::max(high, state[k * kValues + v]);
+      }
+      const double half = (high - low) / 2;
+      for (int k = 0; k < kKeys; ++k) {
+        const double x = (state[k * kValues + v] - (high + low) / 2) / half;
+        const double w = half * half * rows.impact[k];
+        size_t best = 0;
+        for (size_t i = 1; i < 8; ++i)
+          if (std::fabs(x - (*levels)[i]) < std::fabs(x - (*levels)[best]))
+            best = i;
+        sum[best] += w * x;
+        weight[best] += w;
+        error += w * std::pow(x - (*levels)[best], 2);
+        const double even =
+            -1 + (2 * std::clamp(std::floor((x + 1) * 4), 0.0, 7.0) + 1) / 8;
+        evenError += w * std::pow(x - even, 2);
+      }
+    }
+  });
+  EXPECT_LT(error, 0.95 * evenError);
+  for (size_t i = 0; i < 8; ++i) {
+    ASSERT_GT(weight[i], 0) << i;
+    // 50 rounds have come close to where they end.
+    EXPECT_NEAR(sum[i] / weight[i], (*levels)[i], 0.01) << i;
+  }
+}
+
+// The geometric mean of a head's weights is 1; they are the 1/8-th powers of
+// what reads see of an error.
+TEST(TableFit, WeightsAreEighthRoots) {
+  HeadShape heads;
+  heads.value = 2;
+  heads.keyDim = 3;
+  RowStatistics rows;
+  rows.impact = {256, 2, 1, 5, 5, 5};
+  rows.lifetime = {1, 2, 1, 1, 1, 1};
+  const std::vector<float> weights = fitWeights(rows, heads);
+  EXPECT_FLOAT_EQ(weights[0] * weights[1] * weights[2], 1);
+  EXPECT_FLOAT_EQ(weights[0] / weights[1], 2);
+  EXPECT_FLOAT_EQ(weights[1], weights[2]);
+  EXPECT_EQ(weights[3], 1);
 }
 
 } // namespace

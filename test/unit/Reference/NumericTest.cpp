@@ -227,7 +227,7 @@ TEST(Numeric, StochasticRoundingIsRightOnAverage) {
     int upper = 0;
     for (int i = 0; i < draws; ++i) {
       const double code =
-          roundStochastic(type, x, roundingNoise(7, i / 100, i % 100));
+          roundStochastic(type, x, roundingNoise({0, 7}, i / 100, i % 100));
       ASSERT_TRUE(code == low || code == high) << code;
       upper += code == high;
     }
@@ -238,7 +238,16 @@ TEST(Numeric, StochasticRoundingIsRightOnAverage) {
   EXPECT_EQ(roundStochastic(ElementType::I8, 127, 0.999), 127);
   EXPECT_EQ(roundStochastic(ElementType::I8, -300, 0), -127);
   EXPECT_EQ(roundStochastic(ElementType::E2M1, 9, 0.999), 6);
-  EXPECT_NE(roundingNoise(1, 2, 3), roundingNoise(2, 2, 3));
+  // Every part of the source makes another stream.
+  const NoiseSource source = {5, 1, 2};
+  for (const NoiseSource &other :
+       {NoiseSource{6, 1, 2}, NoiseSource{5, 2, 2}, NoiseSource{5, 1, 3}}) {
+    int equal = 0;
+    for (int i = 0; i < draws; ++i)
+      equal += roundingNoise(source, i / 100, i % 100) ==
+               roundingNoise(other, i / 100, i % 100);
+    EXPECT_LE(equal, 1); // of 10^4 pairs of 2^24 values
+  }
 }
 
 TEST(Numeric, PowersOfTwoRoundDown) {

@@ -287,4 +287,138 @@ TEST(ScaledCodes, AreNearestUnderTheStoredScales) {
   }
 }
 
+/// A head whose plan is `tables`.
+Head planned(E codes, std::vector<ScaleSpec> scales, PlanTables tables) {
+  Head head(16, 16, E::I8, {{Axis::Value, kMax, E::F32}});
+  DecodeSpec spec = makeSpec(16, 16, codes, std::move(scales));
+  spec.state.tables = std::move(tables);
+  head.layout = makeSlotLayout(spec, scalarDecay());
+  head.bytes.assign(head.layout.headBytes, 0xa5);
+  return head;
+}
+
+// One column from -1 to 3: scale 2, offset 1, levels at -1, -0.5, ..., 1.
+TEST(ScaledCodes, LevelsOfAPlanByHand) {
+  PlanTables tables;
+  tables.levels = {-1, -0.5f, -0.25f, 0, 0.125f, 0.25f, 0.5f, 1};
+  Head head = planned(E::T3, {{Axis::Value, ScaleFit::MinMax, E::F32}}, tables);
+  std::vector<double> state(16 * 16);
+  const double column[] = {-1, 3, 1.3, -0.3, 1.5, 1.25};
+  for (int k = 0; k < 6; ++k)
+    state[k * 16] = column[k];
+  const std::vector<double> decoded = head.through(state);
+  EXPECT_EQ(head.get(head.layout.groupScale, 0), 2);
+  EXPECT_EQ(head.get(head.layout.groupOffset, 0), 1);
+  EXPECT_EQ(decoded[0], -1);
+  EXPECT_EQ(decoded[16], 3);
+  EXPECT_EQ(decoded[32], 1.25); // 0.15 is nearest to 0.125
+  EXPECT_EQ(decoded[48], 0);    // -0.65 to -0.5
+  EXPECT_EQ(decoded[64], 1.5);
+  EXPECT_EQ(decoded[80], 1.25);
+}
+
+// Static scales are neither fitted nor stored; codes go down to -128.
+TEST(ScaledCodes, StaticScalesByHand) {
+  PlanTables tables;
+  tables.scales.assign(16, 0.5f);
+  tables.scales[1] = 2;
+  Head head = planned(E::I8, {{Axis::Key, ScaleFit::Static, E::F32}}, tables);
+  std::vector<double> state(16 * 16, 3);
+  state[0] = -200;
+  state[1] = 200;
+  const std::vector<double> decoded = head.through(state);
+  EXPECT_EQ(decoded[0], -64);
+  EXPECT_EQ(decoded[1], 63.5);
+  EXPECT_EQ(decoded[2], 3);
+  EXPECT_EQ(decoded[16], 4); // 1.5 steps of 2, to even
+  EXPECT_EQ(head.layout.stateBytesPerHead(), 256);
+}
+
+// The norm of what is stored is the norm of what was to be stored, and the
+// codes are those of the scale without that.
+TEST(ScaledCodes, KeptNormsAreKept) {
+  const std::vector<double> state = noise(64 * 64, 8);
+  for (Axis axis : {Axis::Key, Axis::Value}) {
+    Head plain(64, 64, E::L3, {{axis, ScaleFit::RootMeanSquare, E::F32}});
+    Head kept(64, 64, E::L3, {{axis, ScaleFit::KeptNorm, E::F32}});
+    const std::vector<double> before = plain.through(state);
+    const std::vector<double> after = kept.through(state);
+    for (int line = 0; line < 64; ++line) {
+      double given = 0, stored = 0, other = 0;
+      for (int i = 0; i < 64; ++i) {
+        const int at = axis == Axis::Key ? line * 64 + i : i * 64 + line;
+        given += state[at] * state[at];
+        stored += after[at] * after[at];
+        other += before[at] * before[at];
+        ASSERT_EQ(plain.code(at / 64, at % 64), kept.code(at / 64, at % 64));
+      }
+      EXPECT_NEAR(stored, given, 1e-6 * given); // a scale in f32
+      EXPECT_GT(std::fabs(other - given), 1e-4 * given);
+    }
+  }
+}
+
+// A row that weighs 16 times as much has a quarter of the scale, and a column's
+// scale is refitted to it 256 times as much.
+TEST(ScaledCodes, WeightsOfRowsCount) {
+  PlanTables tables;
+  tables.weights.assign(16, 1);
+  tables.weights[0] = 16;
+  const std::vector<ScaleSpec> scales = {
+      {Axis::Key, ScaleFit::SqrtMeanAbs, E::F32},
+      {Axis::Value, ScaleFit::LeastSquares, E::F32}};
+  Head even(16, 16, E::I4, scales);
+  Head weighed = planned(E::I4, scales, tables);
+  const std::vector<double> state = noise(16 * 16, 12);
+  const std::vector<double> a = even.through(state);
+  const std::vector<double> b = weighed.through(state);
+  EXPECT_FLOAT_EQ(float(weighed.get(weighed.layout.keyScale, 0)),
+                  float(even.get(even.layout.keyScale, 0) / 4));
+  EXPECT_EQ(weighed.get(weighed.layout.keyScale, 1),
+            even.get(even.layout.keyScale, 1));
+  for (int v = 0; v < 16; ++v) {
+    double ax = 0, aa = 0;
+    const double column = weighed.get(weighed.layout.valueScale, v);
+    // The codes of the refitted scale are nearly those that it was fitted to:
+    // the best scale for them is within a step of it.
+    for (int k = 0; k < 16; ++k) {
+      const double weight = k == 0 ? 256 : 1;
+      const double part = b[k * 16 + v] / column;
+      ax += weight * part * state[k * 16 + v];
+      aa += weight * part * part;
+    }
+    EXPECT_NEAR(ax / aa, column, 0.1 * column);
+  }
+  auto errorOfRow0 = [&](const std::vector<double> &decoded) {
+    double sum = 0;
+    for (int v = 0; v < 16; ++v)
+      sum += std::pow(decoded[v] - state[v], 2);
+    return sum;
+  };
+  EXPECT_LT(errorOfRow0(b), 0.5 * errorOfRow0(a));
+}
+
+// A pivot takes no part in the scales of others, and theirs none in it.
+TEST(ScaledCodes, PivotsStandAside) {
+  DecodeSpec spec = makeSpec(16, 16, E::I8, leapQuantScales());
+  spec.state.bits.widths.assign(16, 8);
+  spec.state.bits.widths[5] = kPivotBits;
+  const SlotLayout layout = makeSlotLayout(spec, scalarDecay()).ofHead(0);
+  std::vector<uint8_t> bytes(layout.headBytes, 0xa5);
+  std::vector<double> state = noise(16 * 16, 4);
+  for (int v = 0; v < 16; ++v)
+    state[5 * 16 + v] = 1000.3 * (v - 7);
+  for (int k = 0; k < 16; ++k)
+    if (k != 5)
+      state[k * 16 + 3] = 0; // a column of nothing but the pivot
+  encodeHead(layout, state.data(), bytes.data());
+  const std::vector<double> decoded = decodeHead(layout, bytes.data());
+  for (int k = 0; k < 16; ++k)
+    for (int v = 0; v < 16; ++v)
+      if (k == 5)
+        EXPECT_EQ(decoded[k * 16 + v], roundTo(E::F16, state[k * 16 + v]));
+      else
+        EXPECT_NEAR(decoded[k * 16 + v], state[k * 16 + v], 0.2);
+}
+
 } // namespace

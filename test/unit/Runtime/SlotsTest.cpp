@@ -28,8 +28,26 @@ TEST_F(Slots, ZeroFillsWholeSlotsBeyondFourGigabytes) {
   EXPECT_EQ(device->work[0].target, base + 99 * kStride);
   EXPECT_EQ(device->work[1].target, base);
   EXPECT_EQ(device->work[2].target, base + 2 * kStride);
-  for (const MemoryWork &work : device->work)
+  for (const MemoryWork &work : device->work) {
     EXPECT_EQ(work.bytes, program->info().slotBytes);
+    EXPECT_EQ(work.byte, 0);
+  }
+}
+
+// A seed goes into word 5 of the header, byte by byte; zero bytes are there.
+TEST_F(Slots, ZeroSetsSeeds) {
+  int32_t slots[] = {7, 3};
+  uint32_t seeds[] = {0, 0x5600af01};
+  ASSERT_TRUE(program->zero({pool, slots, 2, nullptr, seeds}).ok());
+  ASSERT_EQ(device->work.size(), 5u);
+  EXPECT_EQ(device->work[0].target, base + 7 * kStride);
+  EXPECT_EQ(device->work[1].target, base + 3 * kStride);
+  const int places[] = {0, 1, 3}, bytes[] = {0x01, 0xaf, 0x56};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(device->work[2 + i].target, base + 3 * kStride + 20 + places[i]);
+    EXPECT_EQ(device->work[2 + i].bytes, 1);
+    EXPECT_EQ(device->work[2 + i].byte, bytes[i]);
+  }
 }
 
 TEST_F(Slots, CopyKeepsOrderAndMayCrossPools) {

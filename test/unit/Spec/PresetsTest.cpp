@@ -92,8 +92,13 @@ TEST(Presets, EveryMethodFitsEveryModel) {
       // In the place of a plan, which belongs to a model's layer.
       if (method.text.find("\"lifetime\"") != std::string_view::npos)
         overrides.push_back("state.bits.by=even");
-      Expected<DecodeSpec> spec =
-          readSpec({std::string(model.name), overrides});
+      SpecSource source = {std::string(model.name), overrides};
+      source.planToCome =
+          method.text.find("\"table") != std::string_view::npos ||
+          method.text.find("\"static\"") != std::string_view::npos;
+      if (method.text.find("\"pivots\": 16") != std::string_view::npos)
+        source.planToCome = true; // of 128 rows, and some models have 64
+      Expected<DecodeSpec> spec = readSpec(source);
       ASSERT_TRUE(spec.ok()) << spec.status().message();
       EXPECT_EQ(spec->name, model.name);
       ++pairs;

@@ -70,7 +70,12 @@ bool beyondASchema(const std::string &message) {
         // What a plan is held against.
         "where key rows differ in bits", "the spec's heads.",
         "one per value head", "one per key row", "digits from 2 to 8",
-        "beside state.bits", "bits per code in the mean"})
+        "beside state.bits", "bits per code in the mean", "state.plan: found",
+        "one for all", "a plan with bits", "only alone",
+        // A block's sizes, and beside which rotation; fewer pivots than rows.
+        "state.rotate_block: found", "or no blocks", "state.bits.pivots: found",
+        // More than rows and pivots can have.
+        "state.bits.mean: found", "dims that 16 divides"})
     if (message.find(reason) != std::string::npos)
       return true;
   return false;
