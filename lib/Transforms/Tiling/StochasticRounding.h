@@ -9,6 +9,17 @@
 // Numeric.h defines what is drawn and what becomes of it; here it is for the
 // columns of a lane, with the same 32-bit integers on every target.
 //
+// cvt.rs of sm_100a and sm_103a is not used, since what it does to small floats
+// is not defined well enough to do the same elsewhere. PTX ISA 9.0 says that
+// operands a and b of e4m3x4, e5m2x4, e2m3x4 and e3m2x4 take the upper 16 bits
+// of rbits, and e and f the lower ones. Its text does not say which weight each
+// of the 16 has for either operand, what they are added to where more than 16
+// bits of the mantissa are discarded (20 for e4m3, 21 for e5m2, and more below
+// the smallest normal), or whether the bits under them can carry. Besides, two
+// elements share their noise there, and here every element has 24 bits of its
+// own. Of f16x2 and bf16x2 the text defines every bit, but states of those
+// types are rounded to nearest.
+//
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TRANSFORMS_TILING_STOCHASTICROUNDING_H
 #define DECANT_TRANSFORMS_TILING_STOCHASTICROUNDING_H
