@@ -132,27 +132,38 @@ int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   const int terms =
       layout.window * layout.record.writes + 2 * layout.compensators;
   int panels = (terms + kTerms - 1) / kTerms * kTerms * (dims + kPad) * kHalf;
-  if (layout.record.keyDecay == DecayShape::Vector)
-    panels += int(layout.recordKeyDecay.bytes() + layout.totalKeyDecay.bytes());
+  int decays = 0;
+  if (layout.record.keyDecay == DecayShape::Vector) {
+    panels += int(layout.totalKeyDecay.bytes());
+    decays = int(layout.recordKeyDecay.bytes());
+  }
   const bool staged = schedule.fetch != CodeFetch::Registers;
   if (staged)
     panels += int(layout.codes.bytes());
-  // Operands as two parts and results of two vectors; scores of all warps.
-  const int read = 16 * dims + 1024;
-  // Columns and their two forms, scores of all warps, lines of scales.
+  // Operands as two parts and scores of all warps; results of two vectors,
+  // which may lie where decays were.
+  const int read = 16 * keys + 1024 + std::max(decays, 16 * layout.paddedValue);
+  // Columns and their two forms, scores of all warps, as far as they are not
+  // where new terms will be, lines of scales.
   const int columns = std::min(layout.compensators, kColumnsTogether);
   const int longest = std::max(keys, layout.paddedValue);
   int held = layout.compensators;
   if (held > kColumnsTogether)
     held = (held + kColumnsTogether - 1) / kColumnsTogether * kColumnsTogether;
-  const int fit = 4 * longest * held +
-                  columns * 4 * (longest + 8 + terms * schedule.valueLanes) +
+  const int before = terms - layout.compensators;
+  const int products = (before + kTerms - 1) / kTerms;
+  const int each = columns * 4 * kTerms * schedule.valueLanes;
+  const int unused =
+      std::max(0, terms - products * kTerms) * (keys + kTerms) * kHalf;
+  const int scores =
+      each > 0 ? std::max(0, products - unused / each) * each : 0;
+  const int fit = 4 * longest * held + columns * 4 * (longest + 8) + scores +
                   4 * dims + 8 * layout.compensators + 256;
   // Lines, diagonals of scales; residuals that wait for their scale have the
   // memory of codes where that is shared.
   const int waiting = staged ? 0 : keys / 32 * schedule.threads() * 16;
   const int encode = 8 * dims + 8 * keys + waiting;
-  return panels + std::max({read, fit, encode}) + kOfDriver;
+  return panels + std::max({read, decays, fit, encode}) + kOfDriver;
 }
 
 /// Many blocks keep many loads in flight; a thread needs registers for the
@@ -166,9 +177,9 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   const bool staged = schedule.fetch != CodeFetch::Registers;
   int registers = kBase + (staged ? 0 : std::min(codes, kMostForCodes));
   if (layout.record.keyDecay == DecayShape::Vector)
-    registers += (staged ? 3 : 2) * kMore;
+    registers += (layout.compensators > kFew ? 3 : 2) * kMore;
   if (layout.window == 1) // the step's own values are alive through the fold
-    registers += 2 * kMore;
+    registers += (elementBits(layout.codes.type) < 8 ? 3 : 2) * kMore;
   if (refits(layout)) // its sums, of two kinds
     registers += 2 * kMore;
   if (layout.compensators > kFew && !staged) // their Gram matrix
@@ -526,9 +537,12 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   // Long key vectors leave registers for short value vectors only.
   if (layout.paddedKey / keyLanes > kMaxUnrolledRows)
     values = std::min(values, kFewValues);
-  // A lane owns whole bytes, see check().
+  // A lane owns whole bytes, see check(). Rows of their own bits take more
+  // registers.
   if (layout.codeOrder == CodeOrder::Fragments && narrowestPlane(layout) < 8)
     values = 16;
+  else if (!layout.rowBits.empty())
+    values = std::min(values, 8);
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;
@@ -543,15 +557,14 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
 
 /// How codes get into shared memory, which is near when a fold reads them
 /// again: by bulk copies, which take neither registers nor instructions.
-/// Measured on sm_90: those gain 4 % (int8) and 6 % (int4), and nothing where
-/// decays are vectors. What several tokens read may have been written by the
-/// block itself.
+/// Measured on sm_90: those gain 4 % (int8), 6 % (int4) and 2 % (decays that
+/// are vectors). What several tokens read may have been written by the block
+/// itself.
 static CodeFetch stagedFetch(const SlotLayout &layout,
                              const TargetInfo &target) {
-  const bool gains =
-      layout.record.keyDecay != DecayShape::Vector && layout.tokensPerStep == 1;
-  return gains && target.has(Feature::BulkCopy) ? CodeFetch::Bulk
-                                                : CodeFetch::Shared;
+  return layout.tokensPerStep == 1 && target.has(Feature::BulkCopy)
+             ? CodeFetch::Bulk
+             : CodeFetch::Shared;
 }
 
 std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,

@@ -58,7 +58,7 @@ void MmaFold::run(const TokenUpdate &update) {
 void MmaFold::start(const TokenUpdate &update) {
   Arena &arena = h.arena;
   t.barrier(); // a read may still use the workspace
-  arena.reset(h.workspace);
+  arena.reset(h.decayPlace);
   rowScale = line(layout.paddedKey);
   columnScale = line(layout.paddedValue);
 
@@ -68,6 +68,8 @@ void MmaFold::start(const TokenUpdate &update) {
   if (layout.window == 1)
     storeUpdate(update);
   h.finishTerms(keyDecay, window.fill);
+  if (h.decayPanel.memref)
+    t.barrier(); // the lines lie where decays were
 
   Value rows = keyDecay;
   if (h.loaded->keyScale)

@@ -62,17 +62,18 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
 
   const int pad = 8;
   termKeys = arena.take(termType, allRows, layout.paddedKey + pad);
+  unusedTerms = int64_t(roundUp(readRows, 8)) * termKeys.width * 2;
   termValues = arena.take(termType, allRows, layout.paddedValue + pad);
-  if (layout.record.keyDecay == DecayShape::Vector) {
+  if (decaysKeys())
     totalDecay = arena.take(ElementType::F32, 1, layout.paddedKey);
-    if (layout.window > 1)
-      decayPanel = arena.take(layout.recordKeyDecay.type, layout.window,
-                              layout.paddedKey);
-  }
   weights = arena.take(ElementType::F32, 1, roundUp(allRows, kTile));
   stagedPlace = arena.mark();
   if (t.schedule.fetch != CodeFetch::Registers)
     staged = arena.take(codes.type, 1, codes.width);
+  decayPlace = arena.mark();
+  if (decaysKeys() && layout.window > 1)
+    decayPanel =
+        arena.take(layout.recordKeyDecay.type, layout.window, layout.paddedKey);
   workspace = arena.mark();
 }
 
@@ -500,8 +501,23 @@ SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
                                          bool parts,
                                          llvm::function_ref<void()> meanwhile) {
   const int perTerm = 8 * columns;
-  const View partial = arena.take(ElementType::F32, warp.warps,
-                                  int64_t(products.size()) * perTerm);
+  // Some where a fit's terms will be.
+  const int64_t count = products.size();
+  const int64_t bytes = int64_t(warp.warps) * perTerm * 4;
+  const int64_t lent = parts ? 0 : std::min(count, unusedTermBytes() / bytes);
+  View partial[2]; // of the first `lent` products, of the rest
+  if (lent > 0) {
+    const int64_t mark = arena.mark();
+    arena.reset(unusedTerms);
+    partial[0] = arena.take(ElementType::F32, warp.warps, lent * perTerm);
+    arena.reset(mark);
+  }
+  if (lent < count)
+    partial[1] =
+        arena.take(ElementType::F32, warp.warps, (count - lent) * perTerm);
+  auto placeOf = [&](int64_t i) -> std::pair<const View &, int64_t> {
+    return {partial[i >= lent], (i >= lent ? i - lent : i) * perTerm};
+  };
   const int64_t width = parts ? 1 : 2;
   Value column =
       parts ? arith::DivUIOp::create(t.b, warp.pair, t.index(2)) : warp.pair;
@@ -510,11 +526,12 @@ SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
   Value at = t.add(t.mul(warp.group, t.index(columns)), column);
   t.ifTrue(own, [&] {
     for (auto [i, product] : llvm::enumerate(products)) {
-      Value place = t.add(at, t.index(int64_t(i) * perTerm));
+      auto [view, first] = placeOf(i);
+      Value place = t.add(at, t.index(first));
       if (parts)
-        t.storeScalar(partial, t.valueLane, place, product);
+        t.storeScalar(view, t.valueLane, place, product);
       else
-        warp.storeRaw(partial, t.valueLane, place, product);
+        warp.storeRaw(view, t.valueLane, place, product);
     }
   });
   meanwhile();
@@ -523,16 +540,23 @@ SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
     column = arith::MinUIOp::create(t.b, column, t.index(columns - width));
   at = t.add(t.mul(warp.group, t.index(columns)), column);
   SmallVector<Value> sums;
-  for (size_t i = 0; i < products.size(); ++i) {
-    Value place = t.add(at, t.index(int64_t(i) * perTerm)), sum;
+  for (int64_t i = 0; i < count; ++i) {
+    auto [view, first] = placeOf(i);
+    Value place = t.add(at, t.index(first)), sum;
     for (int w = 0; w < warp.warps; ++w) {
-      Value part = parts ? t.loadScalar(partial, t.index(w), place)
-                         : warp.raw(partial, t.index(w), place, width);
+      Value part = parts ? t.loadScalar(view, t.index(w), place)
+                         : warp.raw(view, t.index(w), place, width);
       sum = sum ? t.add(sum, part) : part;
     }
     sums.push_back(sum);
   }
   return sums;
+}
+
+/// Of keys that a fit stores in the end and that no product before takes.
+int64_t MmaHead::unusedTermBytes() const {
+  const int rows = readRows + layout.compensators - roundUp(readRows, 8);
+  return use.folds && rows > 0 ? rows * termKeys.width * 2 : 0;
 }
 
 MmaHead::Scores MmaHead::scoreTerms(const View &terms, int dimTiles,
@@ -649,15 +673,25 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   return sums;
 }
 
-SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
+SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   const int count = vectors.size();
   const Loaded &now = *loaded;
   arena.reset(workspace);
   const int64_t width = layout.paddedKey + 8;
   const View folded = arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(termType, 2 * count, width);
-  const View sums = arena.take(ElementType::F32, count, layout.paddedValue);
-  const View termSums = arena.take(ElementType::F32, count, layout.paddedValue);
+  // Where decays were, which by then are in the keys.
+  const int64_t behind = arena.mark();
+  arena.reset(decayPlace);
+  View sums = arena.take(ElementType::F32, count, layout.paddedValue);
+  View termSums = arena.take(ElementType::F32, count, layout.paddedValue);
+  if (arena.mark() > workspace) {
+    arena.reset(behind);
+    sums = arena.take(ElementType::F32, count, layout.paddedValue);
+    termSums = arena.take(ElementType::F32, count, layout.paddedValue);
+  } else {
+    arena.reset(behind);
+  }
 
   // Both operands of every product are brought to the range of f16.
   SmallVector<Value> operands, largest;
@@ -693,6 +727,8 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
       warp.storeRaw(panel, t.add(row, t.index(1)), t.firstKey, rest);
     });
   }
+  if (first)
+    finishTerms(now.window.keyDecay, now.window.fill);
   CopyWaitOp::create(t.b);
   t.barrier();
   Scores scores;
@@ -729,7 +765,6 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors) {
 
 SmallVector<Value> MmaHead::read(ArrayRef<Value> vectors) {
   weighTerms(loaded->window.keyDecay, loaded->window.fill);
-  finishTerms(loaded->window.keyDecay, loaded->window.fill);
   // A vector that is read with twice is one column.
   SmallVector<Value> distinct;
   for (Value vector : vectors)
@@ -740,7 +775,8 @@ SmallVector<Value> MmaHead::read(ArrayRef<Value> vectors) {
     if (first > 0)
       t.barrier(); // the group before has read its sums and scores
     const size_t count = std::min<size_t>(kMaxColumns, distinct.size() - first);
-    columns.append(readGroup(ArrayRef(distinct).slice(first, count)));
+    columns.append(
+        readGroup(ArrayRef(distinct).slice(first, count), first == 0));
   }
   SmallVector<Value> results;
   for (Value vector : vectors)

@@ -110,6 +110,7 @@ private:
                     int count, Columns kind,
                     llvm::function_ref<void()> meanwhile);
   bool sharesScores(int dimTiles) const;
+  int64_t unusedTermBytes() const;
   llvm::SmallVector<mlir::Value> termProducts(const View &terms, int dimTiles,
                                               const View &columns, int count,
                                               Columns kind, const Scores &rows);
@@ -119,7 +120,8 @@ private:
   /// sum_t scores[t, c] terms[t, element] of 16 elements.
   mlir::Value sumTerms(const Scores &scores, const View &terms,
                        mlir::Value firstElement);
-  llvm::SmallVector<mlir::Value> readGroup(llvm::ArrayRef<mlir::Value> vectors);
+  llvm::SmallVector<mlir::Value> readGroup(llvm::ArrayRef<mlir::Value> vectors,
+                                           bool first);
   llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
   bool decaysKeys() const {
     return layout.record.keyDecay == DecayShape::Vector;
@@ -139,11 +141,13 @@ private:
   int readRows, allRows;      // rows up to the compensators, and all
   int firstRead, readEnd;     // rows that a read takes, zeros at their end
   View codes;
+  int64_t unusedTerms = 0; // their place in the arena
   int64_t stagedPlace = 0;
   View staged;         // the codes in shared memory; empty: they are not
   mlir::Value arrival; // of bulk copies; null: there are none
   View termKeys, termValues, decayPanel, totalDecay, weights;
   Arena arena;
+  int64_t decayPlace = 0; // of decayPanel, which nothing needs in the end
   int64_t workspace = 0;
   std::optional<Loaded> loaded;
 };
