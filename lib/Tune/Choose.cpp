@@ -66,7 +66,13 @@ std::vector<OrderOfVariants> byOrder(const std::vector<Variant> &variants) {
 /// Those that may be chosen at a batch: the incumbent alone, or all within
 /// noise of the fastest that beat it.
 Indices equals(const std::vector<Variant> &variants, const Indices &members,
-               size_t batch) {
+               size_t batch, std::optional<size_t> held) {
+  if (held && variants[*held].times[batch] &&
+      std::none_of(members.begin(), members.end(), [&](size_t i) {
+        return variants[i].times[batch] &&
+               beats(*variants[i].times[batch], *variants[*held].times[batch]);
+      }))
+    return {*held};
   const StepTimes &incumbent = *variants[members.front()].times[batch];
   Indices better;
   for (size_t i : members)
@@ -139,9 +145,10 @@ std::string whyOf(const std::vector<Variant> &variants, const Indices &members,
 }
 
 /// The member with the least mean, unless it gains too little.
-size_t bestForAll(const std::vector<Variant> &variants,
-                  const Indices &members) {
-  size_t best = members.front();
+size_t bestForAll(const std::vector<Variant> &variants, const Indices &members,
+                  std::optional<size_t> held) {
+  size_t best =
+      held && variants[*held].timedEverywhere() ? *held : members.front();
   const double old = meanTime(variants[best]);
   double least = old * (1 - kLeastGain);
   for (size_t i : members)
@@ -155,19 +162,51 @@ size_t bestForAll(const std::vector<Variant> &variants,
 
 } // namespace
 
-Choice decant::tune::choose(const std::vector<Variant> &variants) {
+Held decant::tune::heldFrom(const TuningRecord &record,
+                            const std::vector<Variant> &variants,
+                            const std::vector<int64_t> &batches) {
+  auto find = [&](const std::string &schedule) -> std::optional<size_t> {
+    for (size_t i = 0; i < variants.size(); ++i)
+      if (variants[i].order == record.order &&
+          toString(variants[i].schedule) == schedule)
+        return i;
+    return std::nullopt;
+  };
+  Held held;
+  held.order = record.order;
+  held.forAll = find(record.schedule);
+  for (int64_t batch : batches)
+    held.batches.push_back(find(record.rangeOf(batch).schedule));
+  return held;
+}
+
+Choice decant::tune::choose(const std::vector<Variant> &variants,
+                            const Held &held) {
   assert(!variants.empty() && variants.front().timedEverywhere());
   const size_t batches = variants.front().times.size();
   Choice best;
   double leastMean = 0;
-  for (const OrderOfVariants &group : byOrder(variants)) {
+  std::vector<OrderOfVariants> groups = byOrder(variants);
+  // The first layout is the one that another has to beat.
+  const auto first =
+      std::find_if(groups.begin(), groups.end(), [&](const auto &group) {
+        return group.order == held.order;
+      });
+  if (first != groups.end())
+    std::rotate(groups.begin(), first, first + 1);
+  for (const OrderOfVariants &group : groups) {
+    const bool isHeld = group.order == held.order;
+    auto heldAt = [&](size_t batch) {
+      return isHeld ? held.batches[batch] : std::nullopt;
+    };
     std::vector<Indices> allowed;
     for (size_t batch = 0; batch < batches; ++batch)
-      allowed.push_back(equals(variants, group.members, batch));
+      allowed.push_back(equals(variants, group.members, batch, heldAt(batch)));
     const Indices chosen = fewOf(allowed);
     Choice choice;
     choice.order = group.order;
-    choice.forAll = bestForAll(variants, group.members);
+    choice.forAll = bestForAll(variants, group.members,
+                               isHeld ? held.forAll : std::nullopt);
     Variant together;
     double noise = 0;
     for (size_t batch = 0; batch < batches; ++batch) {
@@ -176,7 +215,10 @@ Choice decant::tune::choose(const std::vector<Variant> &variants) {
       noise = std::max(noise, noiseOf(time, time) / time.us);
       choice.batches.push_back(
           {chosen[batch], group.members.front(),
-           whyOf(variants, group.members, chosen[batch], batch)});
+           (heldAt(batch) == chosen[batch] ? "as before, since nothing is "
+                                             "faster beyond noise; "
+                                           : "") +
+               whyOf(variants, group.members, chosen[batch], batch)});
     }
     // Another layout has to be worth it, as another schedule has.
     const double mean = meanTime(together);

@@ -15,6 +15,8 @@
 //     is faster by more than the noise of both, and by more than kLeastGain.
 //   - Of those that beat it, all within noise of the fastest are equal; a
 //     schedule that other batches get too goes first, then the earlier one.
+//   - What an earlier run chose is held: it stays unless another is faster by
+//     more than noise, so that tuning again changes what has changed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_LIB_TUNE_CHOOSE_H
@@ -56,9 +58,19 @@ struct Choice {
   size_t forAll = 0; // the best single variant of that order
 };
 
+/// What was chosen before, by places in the list of variants; none for what is
+/// not in it.
+struct Held {
+  std::optional<CodeOrder> order;
+  std::vector<std::optional<size_t>> batches;
+  std::optional<size_t> forAll;
+};
+Held heldFrom(const TuningRecord &record, const std::vector<Variant> &variants,
+              const std::vector<int64_t> &batches);
+
 /// `variants` in the order of preference, the one that is used without a tuner
 /// first; it is timed at every batch.
-Choice choose(const std::vector<Variant> &variants);
+Choice choose(const std::vector<Variant> &variants, const Held &held = {});
 
 /// Ranges around `batches`, which ascend: two of them meet at their geometric
 /// mean.

@@ -191,9 +191,17 @@ private:
     for (size_t i = 1; i < entries.size(); ++i)
       if (bounds.met(entries[i].place))
         order.push_back(i);
+    // Those that an earlier run searched go first: its picks are to be compared
+    // with, and not left out because another is faster by a hair today.
+    auto isNew = [&](size_t i) {
+      const std::string hash = specHash(entries[i].format.spec);
+      return std::none_of(
+          setup.before.begin(), setup.before.end(),
+          [&](const auto &record) { return record.key.specHash == hash; });
+    };
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return std::tie(entries[a].place.time, a) <
-             std::tie(entries[b].place.time, b);
+      return std::tuple(isNew(a), entries[a].place.time, a) <
+             std::tuple(isNew(b), entries[b].place.time, b);
     });
     order.resize(std::min(order.size(), setup.effort.mostTuned));
     // The layer's own last: it has its usual time already.

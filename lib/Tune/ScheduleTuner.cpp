@@ -79,12 +79,41 @@ private:
       all = scheduleCandidates(spec, usualImage.layout.record, setup.target,
                                all.front());
     findings.candidates = all.size();
-    for (const ScheduleCandidate &candidate :
-         mostPromising(all, usualImage, spec, setup))
+    std::vector<ScheduleCandidate> tried =
+        mostPromising(all, usualImage, spec, setup);
+    for (const ScheduleCandidate &candidate : all)
+      if (isHeld(candidate) &&
+          std::none_of(tried.begin(), tried.end(), [&](const auto &other) {
+            return isSame(other, candidate);
+          }))
+        tried.insert(tried.begin() + 1, candidate);
+    for (const ScheduleCandidate &candidate : tried)
       entries.push_back(
           {candidate, std::vector<std::optional<StepTimes>>(batches().size()),
            nullptr, false});
     return {};
+  }
+
+  static bool isSame(const ScheduleCandidate &a, const ScheduleCandidate &b) {
+    return a.order == b.order && toString(a.schedule) == toString(b.schedule);
+  }
+
+  const TuningRecord *before() const {
+    for (const TuningRecord &record : setup.before)
+      if (record.key.specHash == hash)
+        return &record;
+    return nullptr;
+  }
+
+  bool isHeld(const ScheduleCandidate &candidate) const {
+    const TuningRecord *record = before();
+    if (!record || record->order != candidate.order)
+      return false;
+    const std::string text = toString(candidate.schedule);
+    return text == record->schedule ||
+           std::any_of(
+               record->ranges.begin(), record->ranges.end(),
+               [&](const auto &range) { return range.schedule == text; });
   }
 
   void model() {
@@ -301,7 +330,11 @@ private:
       for (Entry &entry : entries)
         findings.variants.push_back(
             {entry.at.schedule, entry.at.order, entry.times});
-    findings.choice = choose(findings.variants);
+    const TuningRecord *held = before();
+    findings.choice =
+        held ? choose(findings.variants,
+                      heldFrom(*held, findings.variants, batches()))
+             : choose(findings.variants);
     TuningRecord &record = findings.record;
     record.key = tuningKey(spec, setup.deviceClass, setup.compiler);
     record.times = setup.device ? TimesFrom::Measured : TimesFrom::Modelled;

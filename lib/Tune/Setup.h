@@ -71,6 +71,9 @@ struct Effort {
 };
 
 struct Setup {
+  /// What earlier runs chose on this class of devices; their picks are tried,
+  /// and stay within noise.
+  std::vector<TuningRecord> before;
   std::shared_ptr<Device> device; // null: nothing can run, a model ranks
   TargetInfo target;
   DeviceClass deviceClass;

@@ -393,6 +393,13 @@ Expected<Report> runTune(const TuneOptions &options) {
         journal, tune::Journal::open(notes, setup.deviceClass, setup.compiler));
   }
   findings.resumed = journal.resumed();
+  if (std::filesystem::exists(findings.output)) {
+    DECANT_ASSIGN(const TuningFile earlier, readTuningFile(findings.output));
+    for (const TuningRecord &record : earlier.records)
+      if (record.key.device.name == setup.deviceClass.name &&
+          record.key.device.target == setup.deviceClass.target)
+        setup.before.push_back(record);
+  }
   const Interrupt interrupt;
   Status done = search(options, setup, journal, findings);
   place.line.reset();
@@ -489,7 +496,8 @@ Command decant::tool::addTune(CLI::App &root) {
   app->footer(
       "Measurements are noted in FILE.journal as they are made; after an "
       "interruption (Ctrl-C) the same command goes on from there. A schedule "
-      "replaces the usual one only if it is faster beyond noise. Programs look "
+      "replaces the usual one only if it is faster beyond noise, and one that "
+      "FILE has from an earlier run stays under the same rule. Programs look "
       "for records in DECANT_TUNING_DIR, DECANT_SITE_TUNING_DIR, then among "
       "those that are built in; see decant records.");
   return {app, [options](const Invocation &) { return runTune(*options); }};

@@ -130,6 +130,56 @@ TEST(Choose, AnotherLayoutWithinNoiseIsNotWorthIt) {
   EXPECT_EQ(choice.order, CodeOrder::Fragments);
 }
 
+// What an earlier run chose.
+TEST(Choose, TheHeldOneStaysWithinNoise) {
+  // By itself the first of the two equal ones, and at the last batch the usual
+  // one, whose lead of the held one is less than two percent.
+  const std::vector<Variant> variants = {
+      variantOf(1, {quiet(100), quiet(100), quiet(99)}),
+      variantOf(2, {quiet(80), quiet(70), quiet(120)}),
+      variantOf(3, {quiet(80.5), quiet(80), quiet(100)})};
+  EXPECT_EQ(chosenOf(choose(variants)), (Indices{1, 1, 0}));
+  Held held;
+  held.order = CodeOrder::Fragments;
+  held.batches = {2, 2, 2};
+  held.forAll = 2;
+  const Choice choice = choose(variants, held);
+  EXPECT_EQ(chosenOf(choice), (Indices{2, 1, 2}));
+  EXPECT_EQ(choice.batches[0].why.find("as before, since nothing is faster "
+                                       "beyond noise; 19.5 % faster than the "
+                                       "incumbent"),
+            0u)
+      << choice.batches[0].why;
+  EXPECT_EQ(choice.batches[0].against, 0u) << "gains are over the usual one";
+  EXPECT_EQ(choice.forAll, 2u);
+}
+
+TEST(Choose, AHeldOneThatIsNotThereIsNoMatter) {
+  const std::vector<Variant> variants = {variantOf(1, {quiet(100)}),
+                                         variantOf(2, {quiet(80)})};
+  Held held;
+  held.order = CodeOrder::Fragments;
+  held.batches = {std::nullopt};
+  EXPECT_EQ(chosenOf(choose(variants, held)), (Indices{1}));
+  held.order = CodeOrder::Rows; // nor a layout that no variant has
+  EXPECT_EQ(chosenOf(choose(variants, held)), (Indices{1}));
+}
+
+TEST(Choose, TheHeldLayoutStaysWithinNoise) {
+  const std::vector<Variant> variants = {
+      variantOf(1, {quiet(100)}), variantOf(2, {quiet(99)}, CodeOrder::Rows)};
+  EXPECT_EQ(choose(variants).order, CodeOrder::Fragments);
+  TuningRecord record;
+  record.order = CodeOrder::Rows;
+  record.schedule = toString(variants[1].schedule);
+  TunedRange range;
+  range.schedule = record.schedule;
+  record.ranges = {range};
+  const Held held = heldFrom(record, variants, {32});
+  EXPECT_EQ(held.batches, (std::vector<std::optional<size_t>>{1}));
+  EXPECT_EQ(choose(variants, held).order, CodeOrder::Rows);
+}
+
 TEST(Ranges, MeetAtGeometricMeans) {
   const std::vector<Variant> variants = {
       variantOf(1, {quiet(1), quiet(2), quiet(3), quiet(4)})};

@@ -127,6 +127,37 @@ TEST_F(ScheduleTunerOnFake, TheSamePicksTwice) {
             toJson(TuningFile{{tune(two)->record}, {}}));
 }
 
+TEST_F(ScheduleTunerOnFake, AnEarlierPickIsTriedAndStays) {
+  // All that fold in the step are equally fast here; an earlier run has picked
+  // one that would not be tried among so few.
+  setup.effort.mostSchedules = 60;
+  Journal one;
+  const auto many = tune(one);
+  ASSERT_TRUE(many.ok()) << many.status().message();
+  const Variant *last = nullptr;
+  for (const Variant &variant : many->variants)
+    if (variant.schedule.boundary == Boundary::Step)
+      last = &variant;
+  ASSERT_NE(last, nullptr);
+  TuningRecord earlier = many->record;
+  earlier.schedule = toString(last->schedule);
+  for (TunedRange &range : earlier.ranges)
+    range.schedule = earlier.schedule;
+  ASSERT_NE(earlier.schedule, many->record.schedule);
+  setup.before = {earlier};
+  setup.effort.mostSchedules = 2;
+  Journal two;
+  const auto again = tune(two);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(diff(TuningFile{{earlier}, {}}, TuningFile{{again->record}, {}},
+                 DiffOf::Picks),
+            std::vector<std::string>());
+  EXPECT_EQ(again->record.ranges[0].why.find("as before, since nothing is "
+                                             "faster beyond noise"),
+            0u)
+      << again->record.ranges[0].why;
+}
+
 TEST_F(ScheduleTunerOnFake, WhatIsRefusedIsCountedAndNamed) {
   refuse = [](const ScheduleCandidate *candidate) {
     return candidate && candidate->schedule.boundary == Boundary::Step;
