@@ -11,12 +11,17 @@
 #include "Bench/Agreement.h"
 #include "Stopwatch.h"
 
+#include <fmt/format.h>
 #include <thread>
 
 using namespace decant;
 
 Status Engine::tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
                     const TargetInfo &target, PrepareReport &facts) {
+  if (spec.tokensPerStep > 1)
+    return Status::invalid(
+        fmt::format("tokens_per_step is {}; steps of one token are timed",
+                    spec.tokensPerStep));
   const Stopwatch watch;
   DECANT_ASSIGN(const std::shared_ptr<Device> host, openDevice("cpu"));
   DECANT_ASSIGN(const TargetInfo hostTarget, targetFor(*host));

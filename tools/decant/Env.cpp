@@ -35,7 +35,8 @@ namespace {
 constexpr const char *kVariables[] = {
     "DECANT_CACHE_DIR",       "XDG_CACHE_HOME",     "HOME",
     "DECANT_CACHE_PATH",      "DECANT_CACHE_LIMIT", "DECANT_TUNING_DIR",
-    "DECANT_SITE_TUNING_DIR", "XDG_CONFIG_HOME",    "DECANT_VARIANTS"};
+    "DECANT_SITE_TUNING_DIR", "XDG_CONFIG_HOME",    "DECANT_VARIANTS",
+    "DECANT_PACKS",           "DECANT_TUNE"};
 
 /// Of DECANT_CACHE_LIMIT's M.
 constexpr double kMega = 1 << 20;

@@ -167,6 +167,7 @@ TEST_F(BatchVariants, TenThousandStepsCompileReadAndLoadNothing) {
   }
   const int compilesBefore = compiles;
   const PackCounters before = pack->counters();
+  const EngineCounters engineBefore = engine->counters();
   EXPECT_EQ(compilesBefore, 4);
   EXPECT_EQ(before.images, 2);
   EXPECT_EQ(before.loads, 2);
@@ -177,6 +178,12 @@ TEST_F(BatchVariants, TenThousandStepsCompileReadAndLoadNothing) {
   EXPECT_EQ(pack->counters().images, before.images);
   EXPECT_EQ(pack->counters().bytes, before.bytes);
   EXPECT_EQ(pack->counters().loads, before.loads);
+  const EngineCounters after = engine->counters();
+  EXPECT_EQ(after.tunings, 0);
+  EXPECT_EQ(after.loads, engineBefore.loads);
+  EXPECT_EQ(after.links, engineBefore.links);
+  EXPECT_EQ(after.packed, engineBefore.packed);
+  EXPECT_EQ(after.cache.misses, engineBefore.cache.misses);
   EXPECT_EQ(valueOf(runs[0].outputs()), valueOf(runs[1].outputs()));
 }
 
