@@ -231,7 +231,11 @@ private:
     for (const Entry &entry : entries)
       places.push_back(entry.place);
     const std::vector<bool> front = frontOf(places);
-    const auto best = fastestWithin(places, bounds, kLeastGain);
+    std::optional<size_t> held;
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (entries[i].format.name == question.before)
+        held = i;
+    const auto best = fastestWithin(places, bounds, kLeastGain, held);
     const size_t chosen = best.value_or(0);
     findings.met = best.has_value();
     findings.chosen = entries[chosen].format.spec;

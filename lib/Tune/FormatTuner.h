@@ -35,6 +35,7 @@ struct FormatQuestion {
   Plans plans;                     // of the layer's key rows, if there are any
   std::vector<std::string> traces; // for the record
   std::string errorsFrom;
+  std::string before; // the name of what an earlier run chose, or empty
   /// Called from several threads.
   std::function<Expected<FormatErrors>(const DecodeSpec &)> errors;
 };

@@ -68,7 +68,8 @@ std::vector<size_t> decant::tune::worthTiming(const std::vector<Place> &places,
 
 std::optional<size_t>
 decant::tune::fastestWithin(const std::vector<Place> &places,
-                            const Bounds &bounds, double noise) {
+                            const Bounds &bounds, double noise,
+                            std::optional<size_t> held) {
   std::optional<size_t> best;
   for (size_t i = 0; i < places.size(); ++i)
     if (bounds.met(places[i]) && (!best || places[i].time < places[*best].time))
@@ -76,6 +77,8 @@ decant::tune::fastestWithin(const std::vector<Place> &places,
   if (!best)
     return best;
   const double limit = places[*best].time * (1 + noise);
+  if (held && bounds.met(places[*held]) && places[*held].time <= limit)
+    return held;
   for (size_t i = 0; i < places.size(); ++i)
     if (bounds.met(places[i]) && places[i].time <= limit &&
         places[i].error < places[*best].error)

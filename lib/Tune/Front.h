@@ -42,9 +42,11 @@ std::vector<size_t> worthTiming(const std::vector<Place> &places,
                                 const Bounds &bounds, size_t most);
 
 /// The fastest that meets the bounds; of those within `noise` (a part) of it,
-/// the most accurate. Nothing if none does.
+/// the one that was chosen before, `held`, or the most accurate. Nothing if
+/// none does.
 std::optional<size_t> fastestWithin(const std::vector<Place> &places,
-                                    const Bounds &bounds, double noise);
+                                    const Bounds &bounds, double noise,
+                                    std::optional<size_t> held = std::nullopt);
 
 } // namespace decant::tune
 

@@ -47,6 +47,21 @@ decant::tune::packCandidates(const Pack &pack, const DecodeSpec &spec,
     DECANT_ASSIGN(const Schedule schedule, parseSchedule(all[number].schedule));
     result.variants.push_back({number, {schedule, all[number].order}});
   }
+  result.picks.key.spec = spec.name;
+  result.picks.key.specHash = specHash(spec);
+  result.picks.order = all[usual].order;
+  result.picks.schedule = all[usual].schedule;
+  int64_t from = 1;
+  for (const BatchRule &rule : choice.rules) {
+    TunedRange range;
+    range.from = from;
+    if (rule.maxRows != kAnyRows) {
+      range.to = rule.maxRows;
+      from = rule.maxRows + 1;
+    }
+    range.schedule = all[choice.decode[rule.variant]].schedule;
+    result.picks.ranges.push_back(std::move(range));
+  }
   return result;
 }
 
@@ -76,6 +91,7 @@ Status decant::tune::takeFromPack(const Pack &pack,
   DECANT_ASSIGN(setup.target, lookupTarget(candidates.target));
   setup.deviceClass.target = candidates.target;
   setup.compiler = candidates.compiler;
+  setup.before = {candidates.picks};
   setup.effort.mostSchedules = candidates.variants.size();
   Hooks hooks = packHooks(pack, candidates);
   hooks.progress = std::move(setup.hooks.progress);

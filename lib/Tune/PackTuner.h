@@ -28,6 +28,8 @@ struct PackCandidates {
   /// Numbers of variants, with their schedules; the one that large batches get
   /// as the pack is comes first.
   std::vector<std::pair<int, ScheduleCandidate>> variants;
+  /// What batches get as the pack is; this stays within noise.
+  TuningRecord picks;
 };
 
 Expected<PackCandidates> packCandidates(const Pack &pack,
@@ -39,7 +41,8 @@ Hooks packHooks(const Pack &pack, const PackCandidates &candidates);
 
 /// Makes a setup, which has a device and its class, one for the pack's
 /// candidates: their target, who compiled them, and hooks that know no
-/// compiler. Progress and stop stay what they are.
+/// compiler, and its picks as what was chosen before. Progress and stop stay
+/// what they are.
 Status takeFromPack(const Pack &pack, const PackCandidates &candidates,
                     Setup &setup);
 

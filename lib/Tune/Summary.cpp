@@ -57,7 +57,7 @@ std::string decant::tune::summaryOf(const ScheduleFindings &findings,
   const Choice &choice = findings.choice;
   std::string text =
       setup.device
-          ? fmt::format("Of {} legal schedules {} were compiled, checked and "
+          ? fmt::format("Of {} legal schedules {} were loaded, checked and "
                         "timed on {} (driver {}){}",
                         findings.candidates, findings.tried,
                         setup.deviceClass.name, setup.deviceClass.driver,

@@ -108,8 +108,6 @@ public:
     report.json["specs"] = Json::array();
     for (const DecodeSpec &spec : specs)
       DECANT_TRY(tuneOne(spec).within(spec.name));
-    if (!options.output.empty())
-      DECANT_TRY(writeRecords());
     return std::move(report);
   }
 
@@ -143,10 +141,18 @@ private:
     setup.hooks.stop = [] { return Interrupt::asked(); };
     DECANT_TRY(takeFromPack(*pack, candidates, setup));
     tune::Journal journal;
+    if (!options.output.empty()) {
+      DECANT_ASSIGN(journal,
+                    tune::Journal::open(options.output + ".journal",
+                                        setup.deviceClass, setup.compiler));
+    }
     DECANT_ASSIGN(const tune::ScheduleFindings found,
                   tuneSchedules(spec, setup, journal, tune::Breadth::All));
     line.reset();
     findings.records.push_back(found.record);
+    if (!options.output.empty())
+      DECANT_TRY(writeRecords());
+    journal.remove();
     describe(found, candidates, setup);
     if (options.packOutput.empty())
       return {};
@@ -226,7 +232,9 @@ int main(int argc, char **argv) {
                  "The batches that are timed; 1,8,32,128,512 by default")
       ->option_text("LIST");
   app.add_option("-o,--output", options.output,
-                 "Add the records to this file, which decant records reads")
+                 "Add the records to this file, which decant records reads; "
+                 "measurements are noted in FILE.journal, from which an "
+                 "interrupted run goes on")
       ->option_text("FILE");
   app.add_option("--pack-output", options.packOutput,
                  "Write the pack with what was picked, and launch it")

@@ -267,8 +267,9 @@ Status search(const TuneOptions &options, const tune::Setup &setup,
     findings.schedules.push_back(std::move(found));
   } else {
     TraceErrors errors;
-    DECANT_ASSIGN(const tune::FormatQuestion question,
+    DECANT_ASSIGN(tune::FormatQuestion question,
                   askFormats(options, findings.spec, errors));
+    question.before = findings.chosenBefore;
     DECANT_ASSIGN(findings.formats,
                   tuneFormats(findings.spec, question, setup, journal));
     findings.schedules = findings.formats->tuned;
@@ -399,6 +400,10 @@ Expected<Report> runTune(const TuneOptions &options) {
       if (record.key.device.name == setup.deviceClass.name &&
           record.key.device.target == setup.deviceClass.target)
         setup.before.push_back(record);
+    for (const FormatChoice &choice : earlier.choices)
+      if (choice.key.device.name == setup.deviceClass.name &&
+          choice.key.specHash == specHash(findings.spec))
+        findings.chosenBefore = choice.chosen;
   }
   const Interrupt interrupt;
   Status done = search(options, setup, journal, findings);

@@ -21,9 +21,10 @@ struct TuneFindings {
   DeviceClass device;
   bool ran = true; // false: a model ranked
   double seconds = 0;
-  tune::Spent spent;  // of these, on what
-  size_t resumed = 0; // measurements that were there already
-  std::string output; // empty: nothing was written
+  tune::Spent spent;        // of these, on what
+  size_t resumed = 0;       // measurements that were there already
+  std::string output;       // empty: nothing was written
+  std::string chosenBefore; // a format's name, by an earlier run
 };
 
 std::string toText(const TuneFindings &findings);

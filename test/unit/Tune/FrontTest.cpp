@@ -64,4 +64,12 @@ TEST(Front, OfEqualTimesTheMoreAccurate) {
   EXPECT_EQ(fastestWithin(places, {}, 0.02), 1u);
 }
 
+TEST(Front, TheHeldOneStaysWithinNoiseAndBounds) {
+  const std::vector<Place> places = {
+      {3e-3, 8, 100}, {1e-3, 8, 101.5}, {1e-4, 8, 103}};
+  EXPECT_EQ(fastestWithin(places, {}, 0.02, 0), 0u);
+  EXPECT_EQ(fastestWithin(places, {}, 0.02, 2), 1u) << "it is too slow";
+  EXPECT_EQ(fastestWithin(places, {2e-3, {}}, 0.02, 0), 2u) << "too wrong";
+}
+
 } // namespace

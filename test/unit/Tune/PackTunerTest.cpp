@@ -147,6 +147,26 @@ TEST_F(PackTunerOnFake, ATunedPackKeepsItsPick) {
   EXPECT_EQ(tunedPack(*tuned, *again, second->record).take(), bytes);
 }
 
+TEST_F(PackTunerOnFake, PicksOfFewRowsStayWithinNoiseToo) {
+  // All fold in the step and are equally fast; up to eight rows the pack has
+  // another one than beyond, and keeps it.
+  PackBuilder builder;
+  require(builder.add(variant(cut(Boundary::Step)), {kAnyRows}));
+  require(builder.add(variant(cut(Boundary::Step, 16)), {4}));
+  require(builder.add(variant(cut(Boundary::Step, 32))));
+  const auto pack = open(builder.bytes().take());
+  const auto candidates = packCandidates(*pack, spec, device->info());
+  ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+  ASSERT_EQ(candidates->picks.ranges.size(), 2u);
+  EXPECT_EQ(candidates->picks.ranges[0].to, 4);
+  const auto found = tune(*pack, *candidates);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_EQ(found->record.ranges.size(), 2u);
+  EXPECT_EQ(found->record.ranges[0].schedule,
+            toString(cut(Boundary::Step, 16)));
+  EXPECT_EQ(found->record.ranges[1].schedule, toString(cut(Boundary::Step)));
+}
+
 TEST_F(PackTunerOnFake, OtherSpecsAndTargetsStayAsTheyAre) {
   PackBuilder builder;
   require(builder.add(variant(cut(Boundary::Apart)), {kAnyRows}));
