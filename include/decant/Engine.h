@@ -10,8 +10,10 @@
 // compiler and devices together and decides nothing about kernels itself:
 //
 //   which schedules    a tuning record, the user's, the site's or a built-in
-//                      one; else the picks of a pack; else, where that is
-//                      allowed, what tuning finds now; else the usual one
+//                      one (of another build: not where it takes a compile and
+//                      a pack has kernels); else the picks of a pack; else,
+//                      where that is allowed, what tuning finds now; else the
+//                      usual one
 //   whose images       a pack that has them; else the cache; else the compiler
 //
 // Nothing is global: two engines in one process do not meet. One engine may be

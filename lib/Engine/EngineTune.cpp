@@ -12,6 +12,7 @@
 #include "Stopwatch.h"
 
 #include <fmt/format.h>
+#include <set>
 #include <thread>
 
 using namespace decant;
@@ -65,8 +66,18 @@ Status Engine::tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
     return found && found->record && found->differences.empty() &&
            found->source.rfind("user, ", 0) == 0;
   };
-  // Others compile nothing then. Their failures are met again, and told.
+  // All that the record asks for, so that others compile nothing: the usual
+  // schedule was made as such and not by its name, and transfers not at all.
+  // What fails here is met again, and told.
   auto complete = [&](const TuningRecord &record) {
+    std::set<std::string> schedules = {record.schedule};
+    for (const TunedRange &range : record.ranges)
+      schedules.insert(range.schedule);
+    for (const std::string &text : schedules)
+      if (const Expected<Schedule> schedule = parseSchedule(text)) {
+        const tune::ScheduleCandidate candidate = {*schedule, record.order};
+        (void)make(target, *device, spec, &candidate).ok();
+      }
     CompileOptions options;
     options.target = target;
     options.order = record.order;

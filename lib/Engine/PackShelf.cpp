@@ -10,6 +10,7 @@
 
 #include "decant/Runtime/Cuda.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 using namespace decant;
@@ -59,6 +60,28 @@ static bool loads(const PackVariant &variant, const DeviceInfo &device) {
          checkPtxIsa(variant.ptxIsa, device.driverVersion).ok();
 }
 
+/// The number of an image of the spec with that hash; -1 without one.
+static int find(const PackIndex &index, uint64_t specHash,
+                const CompileOptions &options, const DeviceInfo &device) {
+  int found = -1;
+  for (size_t i = 0; i < index.variants.size(); ++i) {
+    const PackVariant &variant = index.variants[i];
+    if (index.specs[size_t(variant.spec)].textHash == specHash &&
+        answers(variant, options) && loads(variant, device) &&
+        (found < 0 || variant.kind == CodeKind::Cubin))
+      found = int(i);
+  }
+  return found;
+}
+
+bool PackShelf::lists(const DecodeSpec &spec, const CompileOptions &options,
+                      const DeviceInfo &device) const {
+  const uint64_t hash = hashSpecText(canonicalText(spec));
+  return std::any_of(packs.begin(), packs.end(), [&](const auto &pack) {
+    return find(pack->index(), hash, options, device) >= 0;
+  });
+}
+
 std::optional<KernelImage>
 PackShelf::image(const DecodeSpec &spec, const CompileOptions &options,
                  const DeviceInfo &device, std::string &source,
@@ -67,15 +90,7 @@ PackShelf::image(const DecodeSpec &spec, const CompileOptions &options,
     return std::nullopt;
   const uint64_t hash = hashSpecText(canonicalText(spec));
   for (const auto &pack : packs) {
-    const PackIndex &index = pack->index();
-    int found = -1;
-    for (size_t i = 0; i < index.variants.size(); ++i) {
-      const PackVariant &variant = index.variants[i];
-      if (index.specs[size_t(variant.spec)].textHash == hash &&
-          answers(variant, options) && loads(variant, device) &&
-          (found < 0 || variant.kind == CodeKind::Cubin))
-        found = int(i);
-    }
+    const int found = find(pack->index(), hash, options, device);
     if (found < 0)
       continue;
     Expected<KernelImage> image = pack->image(found);

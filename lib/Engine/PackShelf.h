@@ -36,6 +36,9 @@ public:
                                 const DeviceInfo &device, VariantChoice choice,
                                 std::vector<std::string> &notes) const;
 
+  /// Whether some pack lists the image that `options` describe.
+  bool lists(const DecodeSpec &spec, const CompileOptions &options,
+             const DeviceInfo &device) const;
   /// The image that `options` describe; for decode kernels, which need a
   /// schedule, and transfers, which need an order of codes.
   std::optional<KernelImage> image(const DecodeSpec &spec,

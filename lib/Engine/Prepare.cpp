@@ -82,6 +82,27 @@ Engine::prepareTuned(const DecodeSpec &spec, std::shared_ptr<Device> device,
   facts.tuning.notes = std::move(notes);
   if (!facts.tuning.found)
     return std::unique_ptr<Program>();
+  // A record of another build is a hint, which is not worth compiling for where
+  // a pack has kernels.
+  std::vector<std::string> ignored;
+  if (!plan.exact &&
+      impl->packs.picksFor(spec, device->info(), impl->options.variants,
+                           ignored) &&
+      !std::all_of(plan.schedules.begin(), plan.schedules.end(),
+                   [&](const auto &schedule) {
+                     CompileOptions options;
+                     options.target = target;
+                     options.schedule = schedule;
+                     options.order = plan.order;
+                     return impl->packs.lists(spec, options, device->info());
+                   })) {
+    facts.tuning.found = false;
+    facts.tuning.schedules.clear();
+    facts.tuning.notes.push_back(
+        fmt::format("{} is of another build, and its schedules are in no pack",
+                    std::exchange(facts.tuning.source, {})));
+    return std::unique_ptr<Program>();
+  }
   auto program = prepareWith(spec, std::move(device), target, plan, facts);
   if (program)
     return program;

@@ -81,12 +81,13 @@ VariantPlan TunedSchedules::plan(const DecodeSpec &spec, const Device &device,
   if (!found->record)
     return {};
   // That schedules suit the layout is the compiler's to check.
-  const Expected<VariantPlan> plan = planOf(*found->record, choice);
+  Expected<VariantPlan> plan = planOf(*found->record, choice);
   if (!plan) {
     report.notes.push_back(
         fmt::format("{}: {}", found->source, plan.status().message()));
     return {};
   }
+  plan->exact = found->differences.empty();
   report.found = true;
   report.source = found->source;
   for (const auto &schedule : plan->schedules)

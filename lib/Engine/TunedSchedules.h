@@ -22,6 +22,8 @@ struct VariantPlan {
   std::vector<std::optional<Schedule>> schedules = {std::nullopt};
   std::vector<BatchRule> rules = {{kAnyRows, 0}};
   std::optional<CodeOrder> order; // of all of them, and of transfers
+  /// Whether a record was made by this very build and driver.
+  bool exact = true;
 
   /// Where a pack has the say: which of its images, whatever their schedules.
   const Pack *pack = nullptr;

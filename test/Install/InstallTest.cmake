@@ -64,6 +64,13 @@ if(COMPILER)
   endif()
 endif()
 
+# The tuner of packs is for machines with glibc and a driver.
+run(env -i ${_prefix}/bin/decant-pack-tune --help)
+run(readelf -d ${_prefix}/bin/decant-pack-tune)
+if(OUTPUT MATCHES "PATH|stdc|LLVM")
+  message(FATAL_ERROR "decant-pack-tune looks for libraries: ${OUTPUT}")
+endif()
+
 find_program(_pkg_config pkg-config REQUIRED)
 set(ENV{PKG_CONFIG_PATH} ${_prefix}/${LIBDIR}/pkgconfig)
 set(ENV{LD_LIBRARY_PATH} ${_prefix}/${LIBDIR})

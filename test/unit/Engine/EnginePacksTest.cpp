@@ -54,10 +54,11 @@ protected:
     require(pack.add(transferImage(smallSpec()).take()));
     return folder.write(name, pack.bytes().take());
   }
-  void writeRecord(const Device &device, const std::string &schedule) {
+  void writeRecord(const Device &device, const std::string &schedule,
+                   const std::string &compiler = compilerVersion()) {
     TuningRecord record;
     record.key = tuningKey(smallSpec(), deviceClassOf(device, "x86-64").take(),
-                           compilerVersion());
+                           compiler);
     record.schedule = schedule;
     TunedRange range;
     range.schedule = range.against = schedule;
@@ -174,6 +175,39 @@ TEST_F(EnginePacks, WhatARecordWantsAndThePackHasNotIsCompiled) {
   EXPECT_EQ(program->variant(0).scheduleText, kFew);
   EXPECT_EQ(engine.counters().packed, 0);
   EXPECT_EQ(engine.counters().compiles, 2);
+}
+
+// As built-in records are, which must not make a host compile that has a pack.
+TEST_F(EnginePacks, ARecordOfAnotherBuildChoosesAmongWhatThePackHas) {
+  PackBuilder pack;
+  require(pack.add(cut(kMany), {kAnyRows}));
+  require(pack.add(transferImage(smallSpec()).take()));
+  const std::string many = folder.write("many.pack", pack.bytes().take());
+  Engine without = make({many}).take();
+  writeRecord(**without.openDevice("cpu"), kFew, "decant of last year");
+  prepare(without);
+  EXPECT_EQ(asked, Texts());
+  EXPECT_EQ(report.tuning.source, "pack, " + many);
+  ASSERT_EQ(report.tuning.notes.size(), 2u);
+  EXPECT_EQ(report.tuning.notes[0].find("compiler decant of last year in the "
+                                        "record, "),
+            0u);
+  EXPECT_EQ(report.tuning.notes[1],
+            "user, " + records() +
+                "/a.json is of another build, and its schedules are in no "
+                "pack");
+
+  Engine with = make({packOfBoth()}).take();
+  const auto program = prepare(with);
+  EXPECT_EQ(asked, Texts());
+  EXPECT_TRUE(report.tuning.found);
+  EXPECT_EQ(program->variantCount(), 1);
+  EXPECT_EQ(program->variant(0).scheduleText, kFew);
+
+  Engine alone = make({}).take();
+  prepare(alone);
+  std::sort(asked.begin(), asked.end());
+  EXPECT_EQ(asked, (Texts{kFew, "transfer"})) << "it still serves";
 }
 
 TEST_F(EnginePacks, OneVariantForAllSizesIsTheOneForAnyNumberOfRows) {
