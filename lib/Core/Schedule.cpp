@@ -189,11 +189,13 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   if (planes)
     registers = std::max(registers, kLeast) +
                 (elementBits(layout.codes.type) < 4 ? 2 : 1) * kMore;
-  // Measured for 128 x 128. Whatever is uneven takes more, and registers go to
-  // warps in steps.
+  // Measured for 128 x 128, and codes in shared memory of 64 x 64. Whatever is
+  // uneven takes more, and registers go to warps in steps.
   constexpr int kUsual = 128, kManyWarps = 8;
   const int warps = schedule.valueLanes;
-  if (layout.keyDim != kUsual || layout.valueDim != kUsual)
+  const bool halved =
+      staged && layout.keyDim == kUsual / 2 && layout.valueDim == kUsual / 2;
+  if (!halved && (layout.keyDim != kUsual || layout.valueDim != kUsual))
     registers = std::max(registers, kLeast) + 3 * kMore;
   if (layout.paddedKey > kUsual)
     registers += 2 * kMore;
