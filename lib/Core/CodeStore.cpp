@@ -90,6 +90,48 @@ std::vector<CodePlane> decant::rowPlanes(int bits, int64_t paddedValue) {
   return planes;
 }
 
+bool decant::fillsSlabs(const SlotLayout &layout) {
+  if (layout.keyDim % kSlabRows != 0)
+    return false;
+  const auto &bits = layout.rowBits;
+  if (std::find(bits.begin(), bits.end(), kPivotBits) != bits.end())
+    return false;
+  for (size_t first = 0; first < bits.size(); first += layout.keyDim)
+    for (int width = kMinRowBits; width <= kMaxRowBits; ++width) {
+      const auto begin = bits.begin() + first;
+      if (std::count(begin, begin + layout.keyDim, width) % kSlabRows != 0)
+        return false;
+    }
+  return true;
+}
+
+SlabPlace decant::slabPlace(const SlotLayout &layout, int key) {
+  const int bits = layout.rowBits[key];
+  int64_t before = 0; // bits of a column
+  int wider = 0, same = 0;
+  for (int other = 0; other < layout.keyDim; ++other)
+    if (layout.rowBits[other] > bits) {
+      before += layout.rowBits[other];
+      ++wider;
+    } else if (layout.rowBits[other] == bits && other < key) {
+      ++same;
+    }
+  before += int64_t(same / kSlabRows) * kSlabRows * bits;
+  return {wider + same, bits, before * layout.paddedValue / 8};
+}
+
+int decant::slabField(int bits, int e) {
+  const int oddKey = e % 2, upperValue = e / 2 % 2, upperKey = e / 4;
+  switch (bits) {
+  case 4:
+    return 4 * (2 * oddKey + 4 * upperValue + upperKey);
+  case 2:
+    return 2 * (upperValue + 2 * upperKey + 4 * oddKey);
+  default:
+    return e;
+  }
+}
+
 int decant::tilesPerChunk(const SlotLayout &layout) {
   const int bits = codePlanes(layout)[0].bits; // no other has more
   const int tiles = layout.paddedKey / kTile;
@@ -107,19 +149,45 @@ CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
 
 namespace {
 
-/// A plane's part of one code of a row of its own bits.
-CodePlace placeInRow(const SlotLayout &layout, const CodePlane &plane, int key,
-                     int value) {
-  const int64_t bit = int64_t(value) * plane.bits;
-  return {layout.codes.offset + rowOffset(layout, key) + plane.offset + bit / 8,
-          int(bit % 8)};
+bool hasSlabs(const SlotLayout &layout) {
+  return layout.codeOrder == CodeOrder::Fragments;
 }
 
-/// Where a pivot's element is.
+/// The parts of one code of a row of its own bits, one per plane.
+std::vector<std::pair<CodePlane, CodePlace>>
+placesInRow(const SlotLayout &layout, int key, int value) {
+  std::vector<std::pair<CodePlane, CodePlace>> places;
+  if (!hasSlabs(layout)) {
+    const int64_t row = layout.codes.offset + rowOffset(layout, key);
+    for (const CodePlane &plane :
+         rowPlanes(layout.rowBits[key], layout.paddedValue)) {
+      const int64_t bit = int64_t(value) * plane.bits;
+      places.push_back({plane, {row + plane.offset + bit / 8, int(bit % 8)}});
+    }
+    return places;
+  }
+  const SlabPlace slab = slabPlace(layout, key);
+  const int row = slab.position % kSlabRows;
+  const int lane = value % kHalfTile * 4 + row % kHalfTile / 2;
+  const int code =
+      row % 2 + value % kTile / kHalfTile * 2 + row / kHalfTile * 4;
+  for (const CodePlane &plane :
+       rowPlanes(slab.bits, int64_t(kSlabRows) * layout.paddedValue)) {
+    const int64_t bit =
+        (int64_t(value / kTile) * kLanes + lane) * kLaneCodes * plane.bits +
+        slabField(plane.bits, code);
+    places.push_back(
+        {plane,
+         {layout.codes.offset + slab.offset + plane.offset + bit / 8,
+          int(bit % 8)}});
+  }
+  return places;
+}
+
+/// Where a pivot's element is. Slabs have none.
 int64_t pivotByte(const SlotLayout &layout, int key, int value) {
-  return placeInRow(layout, rowPlanes(kPivotBits, layout.paddedValue)[0], key,
-                    value)
-      .byte;
+  return layout.codes.offset + rowOffset(layout, key) +
+         int64_t(value) * elementBytes(ElementType::F16);
 }
 
 double loadFromRow(const SlotLayout &layout, const uint8_t *head, int key,
@@ -128,13 +196,12 @@ double loadFromRow(const SlotLayout &layout, const uint8_t *head, int key,
     return loadElement(ElementType::F16, head + pivotByte(layout, key, value));
   const int bits = layout.rowBits[key];
   int stored = 0;
-  for (const CodePlane &plane : rowPlanes(bits, layout.paddedValue)) {
-    const CodePlace at = placeInRow(layout, plane, key, value);
+  for (const auto &[plane, at] : placesInRow(layout, key, value))
     stored |= ((head[at.byte] >> at.shift) & ((1 << plane.bits) - 1))
               << plane.firstBit;
-  }
   const int sign = 1 << (bits - 1);
-  return ((stored ^ sign) - sign) * (1 << (kMaxRowBits - bits));
+  const int code = hasSlabs(layout) ? stored - sign : (stored ^ sign) - sign;
+  return code * (1 << (kMaxRowBits - bits));
 }
 
 void storeToRow(const SlotLayout &layout, uint8_t *head, int key, int value,
@@ -148,9 +215,10 @@ void storeToRow(const SlotLayout &layout, uint8_t *head, int key, int value,
       std::isnan(code) ? 0
                        : std::nearbyint(std::ldexp(code, bits - kMaxRowBits));
   const double least = range == CodeRange::All ? -largest - 1 : -largest;
-  const int stored = int(std::clamp(rounded, least, largest));
-  for (const CodePlane &plane : rowPlanes(bits, layout.paddedValue)) {
-    const CodePlace at = placeInRow(layout, plane, key, value);
+  int stored = int(std::clamp(rounded, least, largest));
+  if (hasSlabs(layout))
+    stored += 1 << (bits - 1);
+  for (const auto &[plane, at] : placesInRow(layout, key, value)) {
     const int mask = (1 << plane.bits) - 1;
     uint8_t &byte = head[at.byte];
     byte = uint8_t((byte & ~(mask << at.shift)) |

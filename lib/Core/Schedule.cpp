@@ -220,8 +220,13 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
 std::string whyNoTiles(const SlotLayout &layout) {
   if (layout.codeOrder != CodeOrder::Fragments)
     return "strategy mma needs codes in the order of fragments";
-  if (!layout.rowBits.empty())
-    return "strategy mma has no fragments of rows that differ in bits";
+  if (!layout.rowBits.empty() && !fillsSlabs(layout))
+    return fmt::format("strategy mma needs the key rows of each width of a "
+                       "head in multiples of {}, which the plan has not",
+                       kSlabRows);
+  if (!layout.rowBits.empty() && (layout.window == 1 || refits(layout)))
+    return "strategy mma has rows that differ in bits in windows only, under "
+           "scales that are fitted once";
   const ElementType codes = layout.codes.type;
   if (!isInteger(codes) && codes != ElementType::F16 &&
       codes != ElementType::BF16)
@@ -279,10 +284,12 @@ std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout) {
     return fmt::format("value_lanes x values_per_lane is {}; the padded value "
                        "dim is {}",
                        schedule.valueLanes * values, layout.paddedValue);
+  if (!layout.rowBits.empty() && schedule.fetch == CodeFetch::Registers)
+    return "fetch is registers; rows that differ in bits are shared or bulk";
   // Copies are of 16 bytes, a lane's part of one row of tiles or of several;
-  // those of planes are of whatever follows one another.
+  // those of planes and slabs are of whatever follows one another.
   if (const int bits = elementBits(layout.codes.type);
-      schedule.fetch != CodeFetch::Registers &&
+      schedule.fetch != CodeFetch::Registers && layout.rowBits.empty() &&
       codePlanes(layout).size() == 1 &&
       layout.paddedKey % (16 * 16 / bits) != 0)
     return fmt::format("fetch is {} and the padded key dim {}; a multiple "
@@ -592,8 +599,10 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
     schedule.valuesPerLane = values;
     schedule.valueLanes = layout.paddedValue / values;
     schedule.fetch = CodeFetch::Registers;
-    if (layout.window > 1 && isInteger(layout.codes.type) &&
-        target.maxSharedBytes >= kHopperShared) {
+    if (!layout.rowBits.empty())
+      schedule.fetch = stagedFetch(layout, target);
+    else if (layout.window > 1 && isInteger(layout.codes.type) &&
+             target.maxSharedBytes >= kHopperShared) {
       Schedule staged = schedule;
       staged.fetch = stagedFetch(layout, target);
       if (check(staged, layout, target).ok() &&

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "decant/Reference/BitAllocation.h"
 
+#include "decant/Core/CodeStore.h"
+
 #include <algorithm>
 #include <cassert>
 #include <numeric>
@@ -97,5 +99,28 @@ std::vector<uint8_t> decant::allocateRows(const std::vector<CostByBits> &costs,
   const std::vector<uint8_t> own = allocateBits(rest, budget);
   for (size_t i = 0; i < rows.size(); ++i)
     widths[rows[i]] = own[i];
+  return widths;
+}
+
+std::vector<uint8_t>
+decant::allocateSlabBits(const std::vector<CostByBits> &costs, int64_t budget,
+                         int headRows) {
+  if (headRows % kSlabRows != 0)
+    return allocateBits(costs, budget);
+  // Rows in the order of what the fewest bits cost, head by head.
+  std::vector<size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  for (auto head = order.begin(); head != order.end(); head += headRows)
+    std::sort(head, head + headRows, [&](size_t a, size_t b) {
+      return costs[a][0] != costs[b][0] ? costs[a][0] > costs[b][0] : a < b;
+    });
+  std::vector<CostByBits> slabs(costs.size() / kSlabRows, CostByBits{});
+  for (size_t place = 0; place < order.size(); ++place)
+    for (size_t width = 0; width < CostByBits().size(); ++width)
+      slabs[place / kSlabRows][width] += costs[order[place]][width];
+  const std::vector<uint8_t> bits = allocateBits(slabs, budget / kSlabRows);
+  std::vector<uint8_t> widths(costs.size());
+  for (size_t place = 0; place < order.size(); ++place)
+    widths[order[place]] = bits[place / kSlabRows];
   return widths;
 }

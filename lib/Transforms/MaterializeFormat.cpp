@@ -17,6 +17,7 @@
 
 #include "Decant/Decant.h"
 #include "decant/Compiler/Passes.h"
+#include "decant/Core/CodeStore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -549,6 +550,11 @@ struct MaterializeFormatPass
              << decant::toString(codes);
     if (failed(checkRotation(kernel, window)))
       return failure();
+    if (order == CodeOrder::Fragments && kernel.getFormat()->getRows() &&
+        !fillsSlabs(layoutOf(kernel, window, order)))
+      return kernel.emitError("code-order: fragments need the key rows of each "
+                              "width of a head in multiples of ")
+             << kSlabRows << "; those of the plan are in rows";
     const StringRef name = kernel.getSymName();
     FormatBuilder builder(kernel, window, order);
     if (name == "step") {

@@ -522,25 +522,46 @@ private:
   void callFold(const StoredHead &head) {
     if (!SymbolTable::lookupSymbolIn(source->getParentOp(), kFoldName))
       makeFold(head.pool.getType());
-    Value offset = arith::IndexCastOp::create(b, b.getI64Type(), head.offset);
-    CallOp::create(b, kFoldName, ValueRange{head.pool, offset});
+    SmallVector<Value> arguments = {head.pool};
+    for (Value place : placesOf(head.offset, tile->head))
+      arguments.push_back(arith::IndexCastOp::create(b, b.getI64Type(), place));
+    CallOp::create(b, kFoldName, arguments);
+  }
+
+  /// What a fold is told about its head: only where heads differ, which one it
+  /// is.
+  SmallVector<Value> placesOf(Value offset, Value number) {
+    if (layout.rowBits.empty())
+      return {offset};
+    return {offset, number};
   }
 
   void makeFold(Type pool) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(tile->keyLane.getDefiningOp()->getParentOp());
+    SmallVector<StringRef> names = {"state", "offset"};
+    SmallVector<Type> types = {pool, b.getI64Type()};
+    if (!layout.rowBits.empty()) {
+      names.push_back("head");
+      types.push_back(b.getI64Type());
+    }
     auto function = KernelOp::create(
-        b, kFoldName, b.getStrArrayAttr({"state", "offset"}), HeadsAttr(),
-        InputsAttr(), FormatAttr(), *source.getTarget(), LayoutAttr(),
-        ScheduleAttr(),
+        b, kFoldName, b.getStrArrayAttr(names), HeadsAttr(), InputsAttr(),
+        FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
         b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}),
         schedule.lanes == LaneOrder::ValueFirst);
     function.setCalled(true);
-    Block *body = b.createBlock(&function.getBody(), {}, {pool, b.getI64Type()},
-                                {b.getLoc(), b.getLoc()});
+    Block *body =
+        b.createBlock(&function.getBody(), {}, types,
+                      SmallVector<Location>(types.size(), b.getLoc()));
     LaneTile lane(b, layout, schedule, target);
-    Value offset =
-        arith::IndexCastOp::create(b, b.getIndexType(), body->getArgument(1));
+    auto indexOf = [&](int argument) -> Value {
+      return arith::IndexCastOp::create(b, b.getIndexType(),
+                                        body->getArgument(argument));
+    };
+    Value offset = indexOf(1);
+    if (types.size() > 2)
+      lane.head = indexOf(2);
     const StoredHead stored(lane, body->getArgument(0), offset);
     MmaHead fold(lane, stored, allocateShared(lane),
                  {/*vectors=*/0, /*folds=*/true});

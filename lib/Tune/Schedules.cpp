@@ -8,6 +8,8 @@
 
 #include "Schedules.h"
 
+#include "decant/Core/CodeStore.h"
+
 #include <algorithm>
 #include <set>
 
@@ -239,10 +241,13 @@ std::vector<ScheduleCandidate> decant::tune::scheduleCandidates(
     for (CodeOrder order :
          {CodeOrder::Fragments, CodeOrder::Columns, CodeOrder::Rows}) {
       const bool floats = isWideFloat(spec.state.codes);
-      const bool sound = order == CodeOrder::Columns ? floats
-                         : order == CodeOrder::Fragments
-                             ? !floats || spec.window.length > 1
-                             : true;
+      const bool sound =
+          order == CodeOrder::Columns ? floats
+          : order == CodeOrder::Fragments
+              ? (!floats || spec.window.length > 1) &&
+                    (spec.state.bits.widths.empty() ||
+                     fillsSlabs(makeSlotLayout(spec, record, order)))
+              : true;
       if (order != usual.order && sound)
         orders.push_back(order);
     }

@@ -131,8 +131,12 @@ void planRows(const RowStatistics &rows, Calibrated &result) {
   const std::vector<CostByBits> costs = rows.costs();
   const double even = sumOf(costs, evenWidths(spec));
   const double budget = bits.mean * double(costs.size());
-  bits.widths = allocateRows(costs, spec.heads.keyDim, bits.pivots,
-                             int64_t(budget + 1e-6), isGrouped(scales.back()));
+  const int64_t whole = int64_t(budget + 1e-6);
+  const bool areWhole = isGrouped(scales.back());
+  bits.widths =
+      bits.pivots > 0 || areWhole
+          ? allocateRows(costs, spec.heads.keyDim, bits.pivots, whole, areWhole)
+          : allocateSlabBits(costs, whole, spec.heads.keyDim);
   result.cost = even > 0 ? sumOf(costs, bits.widths) / even : 1;
   if (scales.back().fit == ScaleFit::LeastSquares)
     spec.state.tables.weights = fitWeights(rows, spec.heads);

@@ -113,6 +113,7 @@ TraceErrors::plans(const std::vector<double> &means) const {
   const std::vector<CostByBits> costs = statistics.costs();
   tune::Plans plans;
   for (double mean : means)
-    plans[mean] = allocateBits(costs, int64_t(mean * double(rows) + 1e-6));
+    plans[mean] = allocateSlabBits(costs, int64_t(mean * double(rows) + 1e-6),
+                                   spec.heads.keyDim);
   return plans;
 }

@@ -33,6 +33,20 @@ int64_t rowOffset(const SlotLayout &layout, int key);
 /// start.
 std::vector<CodePlane> rowPlanes(int bits, int64_t paddedValue);
 
+/// Rows of one slab, see SlotLayout.h.
+constexpr int kSlabRows = 16;
+/// Whether rows of their own bits make whole slabs, in every head.
+bool fillsSlabs(const SlotLayout &layout);
+/// Where a key row lies among the slabs of its head, and the slab.
+struct SlabPlace {
+  int position = 0;   // of the row, in the order of the codes
+  int bits = 0;       // of the slab's codes
+  int64_t offset = 0; // of the slab, in bytes from the start of the codes
+};
+SlabPlace slabPlace(const SlotLayout &layout, int key);
+/// The first bit of a lane's code `e` in a plane of `bits` bits.
+int slabField(int bits, int e);
+
 /// Key tiles that follow one another in a lane's chunk, in fragment order; the
 /// planes of a code have as many.
 int tilesPerChunk(const SlotLayout &layout);

@@ -83,7 +83,7 @@
 //   as code + 2^(bits - 1), unsigned. All-zero bytes are then the lowest code,
 //   under scales of zero: still an empty sequence.
 //
-// Rows of different bits (rows only, in heads of different length): a plan
+// Rows of different bits (in heads of different length): a plan
 // gives each key row b = 2..8 bits, and each row is stored alone, as planes of
 // its codes' bits, the highest bits first:
 //
@@ -101,6 +101,23 @@
 //
 //   row           0   1   2(pivot)   3   ...
 //   group scales  0   1              2   ...      of rows that are no pivots
+//
+// The same in fragments, where a head's rows of equal bits make whole slabs of
+// 16: slabs follow one another from the most bits to the fewest, and in each
+// width the rows keep their order, which the codes alone have; scales, terms
+// and decays lie by key as ever. A slab has the planes of a row, highest bits
+// first, and a plane of w bits has a tile for each 16 values, w bytes a lane:
+//
+//   slab   | plane           | next plane | ..
+//   plane  | values 0..15    | values 16..31 | ..
+//          | lane 0 | lane 1 | ..
+//
+//   A lane's codes e are those of a tile, stored as code + 2^(b - 1), so that
+//   bits moved to the top of a byte are what int8 has there. In w bytes, from
+//   the lowest bit on:
+//     w = 4   e = 0 4 1 5 2 6 3 7: masks make bytes of them
+//     w = 2   e = 0 2 4 6 1 3 5 7
+//     w = 1   e = 0 1 2 3 4 5 6 7
 //
 // CodeStore.h reads and writes single codes in any order.
 //

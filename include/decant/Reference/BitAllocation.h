@@ -37,6 +37,12 @@ std::vector<uint8_t> allocateRows(const std::vector<CostByBits> &costs,
                                   int keyDim, int pivots, int64_t budget,
                                   bool areWhole);
 
+/// The same for heads of `headRows` rows: where rows fill slabs, which tensor
+/// cores read (SlotLayout.h), the rows of a slab have equal bits. Those whose
+/// errors cost about as much share one.
+std::vector<uint8_t> allocateSlabBits(const std::vector<CostByBits> &costs,
+                                      int64_t budget, int headRows);
+
 } // namespace decant
 
 #endif // DECANT_REFERENCE_BITALLOCATION_H

@@ -62,6 +62,8 @@ CodeRows::CodeRows(LaneTile &tile, Value pool, Value offset)
   const Region &codes = tile.layout.codes;
   if (!tile.layout.rowBits.empty()) {
     openRows(tile, pool, offset);
+    if (order == CodeOrder::Fragments)
+      slabs.emplace(tile);
     return;
   }
   if (isPlain() || order == CodeOrder::Columns) {
@@ -87,7 +89,8 @@ bool CodeRows::isPlain() const {
 
 Value CodeRows::load(LaneTile &tile, Value row, Value pivotFactor) const {
   if (hasRowBits())
-    return loadFromRow(tile, row, pivotFactor);
+    return slabs ? loadFromSlab(tile, row)
+                 : loadFromRow(tile, row, pivotFactor);
   if (isPlain())
     return tile.load(planes[0].view, row, tile.firstValue,
                      tile.schedule.valuesPerLane);
@@ -113,7 +116,8 @@ Value CodeRows::load(LaneTile &tile, Value row, Value pivotFactor) const {
 void CodeRows::store(LaneTile &tile, Value row, Value codes,
                      Value elements) const {
   if (hasRowBits())
-    return storeToRow(tile, row, codes, elements);
+    return slabs ? storeToSlab(tile, row, codes)
+                 : storeToRow(tile, row, codes, elements);
   if (isPlain())
     return tile.store(planes[0].view, row, tile.firstValue, codes);
   if (order == CodeOrder::Columns)

@@ -16,9 +16,11 @@
 #ifndef DECANT_TRANSFORMS_TILING_CODEROWS_H
 #define DECANT_TRANSFORMS_TILING_CODEROWS_H
 
-#include "LaneTile.h"
+#include "SlabCodes.h"
 
 #include "decant/Core/CodeStore.h"
+
+#include <optional>
 
 namespace decant {
 
@@ -93,6 +95,15 @@ private:
   void storeFields(LaneTile &tile, const View &view, mlir::Value byte, int bits,
                    mlir::Value fields, llvm::MaybeAlign align) const;
 
+  /// The same in slabs (SlabRows.cpp).
+  struct SlabRow;
+  SlabRow slabRow(LaneTile &tile, mlir::Value row) const;
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>
+  slabPlaces(LaneTile &tile, const SlabRow &row,
+             const SlabCodes::Plane &plane) const;
+  mlir::Value loadFromSlab(LaneTile &tile, mlir::Value row) const;
+  void storeToSlab(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
+
   bool isPlain() const;
   mlir::Value loadAcross(LaneTile &tile, mlir::Value row) const;
   void storeAcross(LaneTile &tile, mlir::Value row, mlir::Value codes) const;
@@ -117,6 +128,7 @@ private:
   /// the entry are pivots.
   View pivots;
   llvm::SmallVector<int64_t> pivotsBefore;
+  std::optional<SlabCodes> slabs;
 };
 
 } // namespace decant

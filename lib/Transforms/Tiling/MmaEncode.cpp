@@ -165,7 +165,7 @@ void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
   if (keys)
     keyStatistics(kind, line);
   else
-    valueStatistics(kind, line);
+    valueStatistics(kind, line, last);
   t.barrier();
   largestFitted = {};
   warp.forElements(dimOf(axis), [&](Value element, Value inside) {
@@ -189,8 +189,7 @@ void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
   if (scale.fit == ScaleFit::LeastSquares)
     refitValueScale(last ? layout.scales.size() - 1 : 0);
   if (keys)
-    t.storeAlong(axis, h.head.keyScale, t.index(0),
-                 t.loadAlong(axis, rowScale, t.index(0)));
+    storeKeyScale();
 }
 
 /// One key tile at a time: the sums and scales of a chunk of them would take
@@ -245,7 +244,8 @@ static Value overPairs(LaneTile &t, ReduceKind kind, Value x) {
   return combine(t, kind, pick(0, 2), pick(1, 3));
 }
 
-void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
+/// Under the last scale, rows of few bits must reach as far as others.
+void MmaFold::valueStatistics(ReduceKind kind, const View &out, bool last) {
   const VectorType two = t.vectorOf(int64_t(2));
   SmallVector<Value> sums = overOwnTiles(
       SmallVector<Value>(warp.valueTilesPerWarp, t.zeros(two)),
@@ -256,10 +256,13 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out) {
           const KeySide keys = keySide(keyTile(c, n));
           for (auto [i, values] : llvm::enumerate(sides)) {
             Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
-            for (int half = 0; half < 2; ++half)
-              next[i] = combine(
-                  t, kind, next[i],
-                  overPairs(t, kind, residual(codes, half, values, keys)));
+            for (int half = 0; half < 2; ++half) {
+              Value own =
+                  overPairs(t, kind, residual(codes, half, values, keys));
+              if (h.slabs && last)
+                own = reachOver(own, keyTile(c, n));
+              next[i] = combine(t, kind, next[i], own);
+            }
           }
         }
         return next;
@@ -356,12 +359,18 @@ void MmaFold::encode() {
             Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
             Value x = warp.join(residual(codes, 0, values, keys),
                                 residual(codes, 1, values, keys));
-            tiles[i].push_back(clamps ? roundToCode(t, x, -largest, largest)
-                                      : x);
+            if (h.slabs)
+              x = roundInSlab(x, keyTile(c, n));
+            else if (clamps)
+              x = roundToCode(t, x, -largest, largest);
+            tiles[i].push_back(x);
           }
         }
         for (auto [i, tile] : llvm::enumerate(tiles))
-          warp.storeChunk(h.codes, warp.ownValueTile(i), c, tile);
+          if (h.slabs)
+            storeInSlabs(warp.ownValueTile(i), c, tile);
+          else
+            warp.storeChunk(h.codes, warp.ownValueTile(i), c, tile);
         return {};
       });
 }
@@ -371,9 +380,10 @@ void MmaFold::encode() {
 bool MmaFold::encodesWithLastScale() const {
   constexpr int kMostKeyTiles = 8; // of 4 registers each
   const auto &scales = layout.scales;
-  return isInteger(layout.codes.type) && warp.keyTiles <= kMostKeyTiles &&
-         scales.size() == 2 && scales[0].axis == Axis::Key &&
-         scales[1].axis == Axis::Value && scales[1].fit == ScaleFit::AbsMax &&
+  return !h.slabs && isInteger(layout.codes.type) &&
+         warp.keyTiles <= kMostKeyTiles && scales.size() == 2 &&
+         scales[0].axis == Axis::Key && scales[1].axis == Axis::Value &&
+         scales[1].fit == ScaleFit::AbsMax &&
          scales[1].type == ElementType::F32;
 }
 

@@ -448,6 +448,7 @@ void MmaFold::storeTerms(VectorAxis axis, const View &fitted) {
                  scaleAlong(VectorAxis::Value, term));
   };
   warp.forElements(dimOf(axis), [&](Value element, Value inside) {
+    Value place = placeInSlot(axis, element);
     t.ifTrue(inside, [&] {
       for (int r = 0; r < rank; ++r) {
         Value term = t.index(r);
@@ -455,7 +456,7 @@ void MmaFold::storeTerms(VectorAxis axis, const View &fitted) {
         if (scales)
           x = asStored(t, type,
                        t.mul(x, inverseScale(t, scaleAlong(axis, term))));
-        t.storeScalar(stored, term, element, x);
+        t.storeScalar(stored, term, place, x);
         if (scales)
           x = t.mul(x, keys ? t.mul(scaleOfBoth(term), t.f32(powerAbove(type)))
                             : t.f32(1 / powerAbove(type)));

@@ -78,7 +78,7 @@ void MmaFold::start(const TokenUpdate &update) {
     rows = t.f32(1);
   if (!isa<VectorType>(rows.getType()))
     rows = t.splat(rows, t.keyType());
-  t.storeAlong(VectorAxis::Key, rowScale, t.index(0), rows);
+  storeRowScale(rows);
   Value columns = h.loaded->valueScale;
   if (!columns)
     columns = t.splat(t.f32(1), t.valueType());
@@ -86,6 +86,10 @@ void MmaFold::start(const TokenUpdate &update) {
   h.zeroRows(firstNew + rank, h.allRows);
   CopyWaitOp::create(t.b);
   t.barrier();
+  if (h.slabs) {
+    expandCodes();
+    orderKeys();
+  }
   if (layout.record.keyDecay == DecayShape::Scalar || h.scalesTerms())
     weighValues();
   const View partial = arena.take(ElementType::F32, warp.warps, 2);

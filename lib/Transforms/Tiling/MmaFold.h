@@ -58,6 +58,19 @@ private:
   /// Scalar decays and scales go into the terms' values, once for all passes.
   void weighValues();
   mlir::Value largestOf(const View &line, int dim);
+  //===--- rows of different bits (MmaSlabs.cpp) --------------------------===//
+  /// Where slabs have their own order of keys, a fold has it too, from start()
+  /// on; what goes to the slot goes by key.
+  void expandCodes();
+  void orderKeys();
+  void storeRowScale(mlir::Value rows);
+  void storeKeyScale();
+  mlir::Value placeInSlot(VectorAxis axis, mlir::Value element);
+  mlir::Value reachOver(mlir::Value x, mlir::Value keyTile);
+  mlir::Value roundInSlab(mlir::Value x, mlir::Value keyTile);
+  void storeInSlabs(mlir::Value valueTile, mlir::Value c,
+                    llvm::ArrayRef<mlir::Value> tiles);
+
   /// Of the largest scale along the axis.
   PowerOfTwo power(VectorAxis axis);
 
@@ -135,7 +148,7 @@ private:
                        const KeySide &keys);
   void fitScale(const ScaleSpec &scale, bool last);
   void keyStatistics(ReduceKind kind, const View &out);
-  void valueStatistics(ReduceKind kind, const View &out);
+  void valueStatistics(ReduceKind kind, const View &out, bool last);
   void refitValueScale(size_t index);
   void fitAndEncode();
   /// Residuals that wait for the scale of their values.

@@ -59,6 +59,8 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
   if (use.folds)
     allRows = std::max(allRows, roundUp(readRows + compensators, 8));
   codes = warp.codeBytes(head.pool, head.offset);
+  if (!layout.rowBits.empty())
+    slabs.emplace(tile);
 
   const int pad = 8;
   termKeys = arena.take(termType, allRows, layout.paddedKey + pad);
@@ -150,6 +152,15 @@ void MmaHead::stageCodes() {
   const int64_t perCopy = kHalvesPerCopy * 2 / elementBytes(codes.type);
   if (warp.hasPlanes())
     return copyRows(staged, 0, codes, 1, {});
+  if (slabs) { // of the head's own length
+    Value bytes = slabs->bytes();
+    return warp.forParts(
+        1, codes.width, perCopy, [&](Value row, Value column, Value) {
+          const Value place[] = {row, column};
+          CopyAsyncOp::create(t.b, codes.memref, place, staged.memref, place,
+                              warp.less(column, bytes));
+        });
+  }
   const int64_t perChunk = warp.chunkWidth();
   Value whole = arith::ConstantIntOp::create(t.b, 1, 1);
   for (int i = 0; i < warp.valueTilesPerWarp; ++i)
@@ -168,7 +179,8 @@ void MmaHead::stageCodes() {
 void MmaHead::stageCodesInBulk() {
   startArrival();
   const Value zero = t.index(0);
-  const Value bytes = t.index(codes.width * elementBytes(codes.type));
+  const Value bytes =
+      slabs ? slabs->bytes() : t.index(codes.width * elementBytes(codes.type));
   t.ifTrue(warp.equal(warp.thread, 0), [&] {
     BulkExpectOp::create(t.b, bytes, arrival);
     BulkCopyOp::create(t.b, bytes, codes.memref, ValueRange{zero, zero},
@@ -633,6 +645,28 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
   return sum;
 }
 
+SmallVector<Value> MmaHead::loadChunks(Value c) {
+  SmallVector<Value> tiles, chunks;
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+    tiles.push_back(warp.ownValueTile(i));
+  if (!slabs) {
+    for (Value tile : tiles)
+      chunks.push_back(warp.loadChunk(readableCodes(), tile, c));
+    return chunks;
+  }
+  Value first = t.mul(c, t.index(warp.tilesPerChunk));
+  for (int n = 0; n < warp.tilesPerChunk; ++n) {
+    Value slab = slabs->slab(t.add(first, t.index(n)));
+    const SmallVector<Value> parts = slabs->load(staged, slab, tiles);
+    if (n == 0)
+      chunks = parts;
+    else
+      for (auto [chunk, part] : llvm::zip(chunks, parts))
+        chunk = warp.join(chunk, part);
+  }
+  return chunks;
+}
+
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
   if (arrival)
@@ -646,14 +680,7 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
       for (int n = 0; n < warp.tilesPerChunk; ++n)
         sum = warp.mma(warp.tileOf(chunk, n, /*biased=*/false), right[n], sum);
   };
-  auto load = [&](Value c) {
-    SmallVector<Value> chunks;
-    for (int i = 0; i < tiles; ++i) {
-      Value tile = warp.ownValueTile(i);
-      chunks.push_back(warp.loadChunk(readableCodes(), tile, c));
-    }
-    return chunks;
-  };
+  auto load = [&](Value c) { return loadChunks(c); };
   SmallVector<Value> sums(tiles, warp.zeroSum());
   if (tiles * warp.chunks > kMaxChunksInFlight)
     sums = t.loop(t.index(0), t.index(warp.chunks), 1, sums,
@@ -707,7 +734,9 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
                    vector::FromElementsOp::create(
                        t.b, t.vectorOf(int64_t(largest.size())), largest),
                    VectorAxis::Key);
-  SmallVector<Value> factors;
+  SmallVector<Value> factors, places;
+  if (slabs)
+    places = slabs->positions(t.firstKey, t.schedule.keysPerLane);
   Value within = t.inside(VectorAxis::Key);
   for (int n = 0; n < 2 * count; ++n) {
     Value operand = operands[n];
@@ -723,8 +752,15 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
       auto [high, rest] = warp.split(t.scale(operand, power.inverse),
                                      isFolded ? warp.halfType() : termType);
       Value row = t.index(2 * (isFolded ? n : n - count));
-      warp.storeRaw(panel, row, t.firstKey, high);
-      warp.storeRaw(panel, t.add(row, t.index(1)), t.firstKey, rest);
+      auto store = [&](Value at, Value part) {
+        if (!isFolded || !slabs)
+          return warp.storeRaw(panel, at, t.firstKey, part);
+        for (auto [i, place] : llvm::enumerate(places))
+          memref::StoreOp::create(t.b, t.element(part, i), panel.memref,
+                                  ValueRange{at, place});
+      };
+      store(row, high);
+      store(t.add(row, t.index(1)), rest);
     });
   }
   if (first)

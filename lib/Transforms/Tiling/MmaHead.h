@@ -22,6 +22,7 @@
 #ifndef DECANT_TRANSFORMS_TILING_MMAHEAD_H
 #define DECANT_TRANSFORMS_TILING_MMAHEAD_H
 
+#include "SlabCodes.h"
 #include "StateRows.h"
 #include "WarpTile.h"
 
@@ -129,6 +130,8 @@ private:
   /// Compensators of bytes are under a scale, which their weight has; what the
   /// panel holds of their keys is below 1, which its type has exactly.
   bool scalesTerms() const { return !layout.compScale.empty(); }
+  /// Chunk `c` of the codes of the warp's values.
+  llvm::SmallVector<mlir::Value> loadChunks(mlir::Value c);
   bool hasTerms() const { return layout.window > 1 || layout.compensators > 0; }
 
   LaneTile &t;
@@ -142,6 +145,9 @@ private:
   int firstRead, readEnd;     // rows that a read takes, zeros at their end
   View codes;
   int64_t unusedTerms = 0; // their place in the arena
+  /// Where key rows differ in bits. Codes are then in shared memory, packed
+  /// until a fold makes bytes of them.
+  std::optional<SlabCodes> slabs;
   int64_t stagedPlace = 0;
   View staged;         // the codes in shared memory; empty: they are not
   mlir::Value arrival; // of bulk copies; null: there are none

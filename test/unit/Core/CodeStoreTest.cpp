@@ -16,6 +16,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace decant {
@@ -194,21 +195,18 @@ DecodeSpec specWithRowBits(std::vector<uint8_t> widths, int heads) {
 
 // Every code of every width comes back as what it counts among those of int8,
 // whatever is written beside it.
-TEST(CodeStore, RowsOfTheirOwnBitsComeBack) {
-  const std::vector<uint8_t> widths = {8, 7, 6, 5, 4, 3, 2, 8,
-                                       2, 3, 5, 7, 2, 6, 4, 8};
-  const SlotLayout layout =
-      makeSlotLayout(specWithRowBits(widths, 1), RecordShape());
+void expectCodesComeBack(const SlotLayout &layout) {
+  const std::vector<uint8_t> &widths = layout.rowBits;
   std::vector<uint8_t> head(layout.headBytes, 0xA5);
   auto codeOf = [&](int key, int value) {
     const int largest = (1 << (widths[key] - 1)) - 1;
     const int n = key * 31 + value * 17;
     return double((n % (2 * largest + 1) - largest) * (1 << (8 - widths[key])));
   };
-  for (int key = 0; key < 16; ++key)
+  for (int key = 0; key < layout.keyDim; ++key)
     for (int value = 0; value < 32; ++value)
       storeCode(layout, head.data(), key, value, codeOf(key, value));
-  for (int key = 0; key < 16; ++key)
+  for (int key = 0; key < layout.keyDim; ++key)
     for (int value = 0; value < 32; ++value)
       ASSERT_EQ(loadCode(layout, head.data(), key, value), codeOf(key, value))
           << key << " " << value;
@@ -216,6 +214,47 @@ TEST(CodeStore, RowsOfTheirOwnBitsComeBack) {
     if (i < layout.codes.offset ||
         i >= layout.codes.offset + layout.codeBytes(0))
       ASSERT_EQ(head[i], 0xA5) << i;
+}
+
+TEST(CodeStore, RowsOfTheirOwnBitsComeBack) {
+  const std::vector<uint8_t> widths = {8, 7, 6, 5, 4, 3, 2, 8,
+                                       2, 3, 5, 7, 2, 6, 4, 8};
+  expectCodesComeBack(
+      makeSlotLayout(specWithRowBits(widths, 1), RecordShape()));
+}
+
+// Seven slabs, whose rows lie between one another.
+TEST(CodeStore, SlabsComeBack) {
+  std::vector<uint8_t> widths;
+  for (int key = 0; key < 7 * kSlabRows; ++key)
+    widths.push_back(uint8_t(2 + key * 3 % 7));
+  const SlotLayout layout = makeSlotLayout(specWithRowBits(widths, 1),
+                                           RecordShape(), CodeOrder::Fragments);
+  EXPECT_TRUE(fillsSlabs(layout));
+  expectCodesComeBack(layout);
+}
+
+// Even rows have 6 bits and come first, odd ones 3. Key 6 is the fourth row of
+// its slab: t = 1, odd. Value 9 is g = 1 of the upper half: lane 5, code 3.
+TEST(CodeStore, SlabsByHand) {
+  std::vector<uint8_t> widths;
+  for (int key = 0; key < 32; ++key)
+    widths.push_back(key % 2 == 0 ? 6 : 3);
+  SlotLayout layout = makeSlotLayout(specWithRowBits(widths, 1), RecordShape(),
+                                     CodeOrder::Fragments);
+  EXPECT_EQ(slabPlace(layout, 6).position, 3);
+  EXPECT_EQ(slabPlace(layout, 7).position, 16 + 3);
+  EXPECT_EQ(slabPlace(layout, 7).offset, 16 * 32 * 6 / 8);
+  std::vector<uint8_t> head(layout.headBytes, 0);
+  storeCode(layout, head.data(), 6, 9, -19 * 4); // 32 - 19 = 0b0011'01
+  const uint8_t *codes = head.data() + layout.codes.offset;
+  EXPECT_EQ(codes[5 * 4 + 3], 0b0011);
+  EXPECT_EQ(codes[16 * 32 / 2 + 5 * 2 + 1], 0b01 << 2);
+  EXPECT_EQ(std::accumulate(codes, codes + layout.codeBytes(0), 0), 3 + 4);
+  // All-zero bytes are the lowest code, under scales of zero.
+  EXPECT_EQ(loadCode(layout, head.data(), 1, 0), -128);
+  layout.rowBits[0] = 3;
+  EXPECT_FALSE(fillsSlabs(layout));
 }
 
 // A row of 6 bits is 16 bytes of each code's upper 4, then 8 of the lower 2.

@@ -276,6 +276,15 @@ TEST(Schedule, TensorCoresForWindowsAndFragments) {
       windowLayout(128, 128, E::BF16, 16, fragments, scalar, E::BF16);
   shared.compensators = 4;
   EXPECT_FALSE(has(shared));
+  // Rows of different bits fill slabs, and wait in shared memory.
+  SlotLayout rows = windowLayout(128, 128, E::I8);
+  for (int key = 0; key < 128; ++key)
+    rows.rowBits.push_back(uint8_t(2 + key % 4));
+  EXPECT_TRUE(has(rows));
+  EXPECT_TRUE(has(rows, "sm_80"));
+  EXPECT_NE(mmaSchedule(rows, target("sm_80"))->fetch, CodeFetch::Registers);
+  rows.rowBits[0] = 8;
+  EXPECT_FALSE(has(rows));
   // Compensators become f16, of any number of rounds; bf16 need not fit.
   SlotLayout fitted = windowLayout(128, 128, E::I8);
   fitted.compensators = 4;

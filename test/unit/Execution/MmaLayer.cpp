@@ -8,6 +8,8 @@
 
 #include "MmaLayer.h"
 
+#include "decant/Core/CodeStore.h"
+
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -59,6 +61,21 @@ void test::expectFormatCosts(const FormatErrors &errors, const DecodeSpec &spec,
   EXPECT_LE(errors.output,
             std::hypot(output * errors.codecOutput, rounding + kF16Norm))
       << numbers;
+}
+
+std::string test::slabPlan(int heads, int keyDim) {
+  const int slabs = keyDim / kSlabRows, widths = kMaxRowBits - kMinRowBits + 1;
+  std::string bits;
+  for (int head = 0; head + 1 < heads; ++head) {
+    bits += '"';
+    for (int row = 0; row < keyDim; ++row)
+      bits +=
+          char('0' + kMinRowBits + (row % slabs * 3 + head * slabs) % widths);
+    bits += "\", ";
+  }
+  return fmt::format(R"({{"decant_plan": 1, "heads": {}, "key_dim": {}, )"
+                     R"("bits": [{}5]}})",
+                     heads, keyDim, bits);
 }
 
 const Format &test::formatNamed(const std::string &name) {

@@ -43,6 +43,10 @@ void expectFormatCosts(const FormatErrors &errors, const DecodeSpec &spec,
 /// A format of FormatList.h by its name.
 const Format &formatNamed(const std::string &name);
 
+/// A plan whose rows fill slabs: widths in turn over the rows of a head, all
+/// seven over the heads, which differ in length; the last head has one.
+std::string slabPlan(int heads, int keyDim);
+
 struct MmaCase {
   const char *rule; // gated_delta, kda
   const char *format;

@@ -97,6 +97,17 @@ TEST(MmaBytes, ReadAsOneLane) {
     expectSameReads(test.spec({"window.compensator_type=int8"}), test.record());
 }
 
+// Keys in the order of slabs meet those of queries, and a head's length is its
+// own. Packing gathers and scatters single codes of slabs.
+TEST(MmaSlabs, ReadAsOneLane) {
+  for (const MmaCase &test :
+       {MmaCase{"gated_delta", "smooth_key_value", 2, 2, 64, 32},
+        MmaCase{"kda", "smooth_key_value", 0, 3, 48, 48}})
+    expectSameReads(test.spec({"state.plan=" + slabPlan(3, test.key),
+                               "heads.key=3", "heads.value=3"}),
+                    test.record());
+}
+
 TEST(MmaHeads, MapToKeyHeadsAsElsewhere) {
   const MmaCase test = {"gated_delta", "smooth_key_value", 0, 3, 32, 32};
   expectSameReads(

@@ -8,6 +8,7 @@
 #include "decant/Reference/TableFit.h"
 
 #include "TestSpecs.h"
+#include "decant/Core/CodeStore.h"
 
 #include <gtest/gtest.h>
 
@@ -110,6 +111,26 @@ TEST(BitAllocation, PivotsAreTheDearestRowsOfEachHead) {
   EXPECT_EQ(given, allocateBits(others, 2 * kRows * 5 - 4 * kPivotBits));
   for (uint8_t width : allocateRows(costs, kRows, kPivots, 0, true))
     EXPECT_TRUE(width == kMaxRowBits || width == kPivotBits);
+}
+
+// Two heads of four slabs, whose rows lie between one another: each slab gets
+// what the best split of a sixteenth of the bits gives one of its rows.
+TEST(BitAllocation, FillsSlabs) {
+  const int headRows = 4 * kSlabRows;
+  for (int64_t budget : {8 * 2, 37, 55}) {
+    const std::vector<CostByBits> slabs = roundingCosts(8, 5);
+    std::vector<CostByBits> costs;
+    for (int row = 0; row < 2 * headRows; ++row)
+      costs.push_back(slabs[row / headRows * 4 + row * 3 % 4]);
+    const std::vector<uint8_t> each = allocateBits(slabs, budget);
+    const std::vector<uint8_t> widths =
+        allocateSlabBits(costs, budget * kSlabRows + 7, headRows);
+    for (int row = 0; row < 2 * headRows; ++row)
+      EXPECT_EQ(widths[row], each[row / headRows * 4 + row * 3 % 4]) << row;
+  }
+  // Heads of other lengths have no slabs.
+  const std::vector<CostByBits> costs = roundingCosts(20, 6);
+  EXPECT_EQ(allocateSlabBits(costs, 77, 20), allocateBits(costs, 77));
 }
 
 /// S <- diag(d) S + k v^T, o = S^T q: errors in row i live as its decay says.
