@@ -58,11 +58,7 @@ Status runJob(Job &job, const std::string &ptxas) {
   DECANT_ASSIGN(job.image, compile(job.layer->spec, job.options));
   if (!job.layer->cubin)
     return {};
-  job.cubin = *job.image;
-  job.cubin->kind = CodeKind::Cubin;
-  job.cubin->ptxIsa = 0;
-  DECANT_ASSIGN(job.cubin->code,
-                assembleCubin(ptxas, job.image->code, job.image->target));
+  DECANT_ASSIGN(job.cubin, assembled(ptxas, *job.image));
   return {};
 }
 

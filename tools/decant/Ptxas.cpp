@@ -111,6 +111,27 @@ Expected<std::string> decant::tool::assembleCubin(const std::string &program,
   return bytes;
 }
 
+Expected<KernelImage> decant::tool::assembled(const std::string &program,
+                                              const KernelImage &image) {
+  KernelImage result = image;
+  result.kind = CodeKind::Cubin;
+  result.ptxIsa = 0;
+  DECANT_ASSIGN(result.code, assembleCubin(program, image.code, image.target));
+  return result;
+}
+
+Expected<KernelImage> Assembler::assemble(const KernelImage &image) {
+  {
+    std::lock_guard<std::mutex> guard(mutex);
+    const auto known = done.find(image.code);
+    if (known != done.end())
+      return known->second;
+  }
+  DECANT_ASSIGN(KernelImage result, assembled(program, image));
+  std::lock_guard<std::mutex> guard(mutex);
+  return done.emplace(image.code, std::move(result)).first->second;
+}
+
 std::vector<PtxasKernel>
 decant::tool::parsePtxasReport(const std::string &text) {
   static const std::regex entry("Compiling entry function '([^']*)'");

@@ -8,8 +8,10 @@
 #ifndef DECANT_TOOLS_PTXAS_H
 #define DECANT_TOOLS_PTXAS_H
 
-#include "decant/Core/Status.h"
+#include "decant/Core/KernelImage.h"
 
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,22 @@ Expected<std::vector<PtxasKernel>> runPtxas(const std::string &program,
 Expected<std::string> assembleCubin(const std::string &program,
                                     const std::string &ptx,
                                     const std::string &arch);
+
+/// `image`, which has PTX, with the machine code of its target in its place.
+Expected<KernelImage> assembled(const std::string &program,
+                                const KernelImage &image);
+
+/// The same, each image once. May be used from several threads.
+class Assembler {
+public:
+  explicit Assembler(std::string program) : program(std::move(program)) {}
+  Expected<KernelImage> assemble(const KernelImage &image);
+
+private:
+  std::string program;
+  std::mutex mutex;                        // of what is below
+  std::map<std::string, KernelImage> done; // by their PTX
+};
 
 /// Reads what `ptxas -v` printed.
 std::vector<PtxasKernel> parsePtxasReport(const std::string &text);

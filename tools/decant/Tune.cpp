@@ -19,6 +19,7 @@
 #include "NumberList.h"
 #include "OutputFile.h"
 #include "Progress.h"
+#include "Ptxas.h"
 #include "SpecArguments.h"
 #include "TraceErrors.h"
 #include "Tune/DeviceMachine.h"
@@ -52,6 +53,7 @@ struct TuneOptions {
   int64_t tokens = 256, candidates = 48;
   double budget = 170;
   int threads = 0;
+  bool ptxas = false;
 };
 
 /// What outlives the setup that points to it.
@@ -59,6 +61,7 @@ struct Workplace {
   std::unique_ptr<Pack> pack;
   tune::PackCandidates packed;
   std::optional<Engine> engine;
+  std::unique_ptr<Assembler> assembler; // null: the driver makes machine code
   std::shared_ptr<Device> host;
   TargetInfo hostTarget;
   std::mutex mutex; // of the two below
@@ -138,6 +141,9 @@ Status checkOptions(const TuneOptions &options) {
   if (!options.pack.empty() && !options.traces.empty())
     return Status::invalid("--pack: found beside --trace; allowed is one of "
                            "them, since a pack's formats are what they are");
+  if (!options.pack.empty() && options.ptxas)
+    return Status::invalid("--ptxas: found beside --pack, whose kernels are "
+                           "what they are; allowed is one of them");
   if (options.pack.empty() && !options.packOutput.empty())
     return Status::invalid("--pack-output: found without --pack, whose "
                            "variants it would hold");
@@ -312,8 +318,11 @@ void useCompiler(Workplace &place, tune::Setup &setup) {
   setup.compiler = compilerVersion();
   setup.hooks.image = [&](const DecodeSpec &spec,
                           const tune::ScheduleCandidate *candidate) {
-    return makeImage(*place.engine, setup.target, spec, candidate,
-                     setup.device.get());
+    Expected<KernelImage> image =
+        makeImage(*place.engine, setup.target, spec, candidate,
+                  place.assembler ? nullptr : setup.device.get());
+    return image && place.assembler ? place.assembler->assemble(*image)
+                                    : std::move(image);
   };
   setup.hooks.warmUp = [&](const DecodeSpec &spec) {
     // A failure will be met again, where it is told.
@@ -329,6 +338,21 @@ void useCompiler(Workplace &place, tune::Setup &setup) {
     setup.hooks.verify = [&](const DecodeSpec &spec, const Program &program) {
       return place.verify(spec, setup.device, program);
     };
+}
+
+/// Machine code comes from ptxas.
+Status useAssembler(const TuneOptions &options, Workplace &place,
+                    const tune::Setup &setup) {
+  if (!setup.device || setup.device->info().kind == TargetKind::Cpu)
+    return Status::invalid(fmt::format(
+        "--ptxas: found beside --device {}; allowed is a GPU", options.device));
+  const std::string program = findPtxas();
+  if (program.empty())
+    return Status::unavailable(
+        "--ptxas: there is no ptxas on PATH; without it the driver makes "
+        "machine code");
+  place.assembler = std::make_unique<Assembler>(program);
+  return {};
 }
 
 /// Kernels are those of a pack; nothing is compiled.
@@ -378,6 +402,8 @@ Expected<Report> runTune(const TuneOptions &options) {
                           : std::max(1u, std::thread::hardware_concurrency());
   setup.begin = begin;
   setup.budget = options.budget;
+  if (options.ptxas)
+    DECANT_TRY(useAssembler(options, place, setup));
   if (options.pack.empty())
     useCompiler(place, setup);
   else
@@ -494,6 +520,10 @@ Command decant::tool::addTune(CLI::App &root) {
   app->add_option("--threads", options->threads,
                   "Threads that compile; one per processor by default")
       ->option_text("N");
+  app->add_flag("--ptxas", options->ptxas,
+                "Machine code by the ptxas on PATH, as many kernels at a time "
+                "as there are threads, where the driver compiles one after the "
+                "other");
   app->add_option("--kernels", options->kernels,
                   "Keep the kernels that are tried in this cache folder, for a "
                   "run to come; by default they are forgotten")
