@@ -22,6 +22,7 @@
 #include "Plan.h"
 #include "Suggest.h"
 #include "Validate.h"
+#include "decant/Core/CodeStore.h"
 
 #include <fmt/format.h>
 
@@ -143,10 +144,15 @@ Expected<RuleRef> loadRule(const Json &json, const Layers &layers) {
 /// Widths that no trace was asked for. Pivots are at the same places of every
 /// head.
 std::vector<uint8_t> evenWidths(const RowBits &bits, const HeadShape &heads) {
-  const int64_t rows = int64_t(heads.value) * heads.keyDim;
-  if (bits.pivots == 0 || bits.pivots >= heads.keyDim)
-    return evenRowBits(bits.mean, rows);
   std::vector<uint8_t> widths;
+  if (bits.pivots == 0 || bits.pivots >= heads.keyDim) {
+    // Whole slabs, which tensor cores read, where the rows make some.
+    const int together = heads.keyDim % kSlabRows == 0 ? kSlabRows : 1;
+    const int64_t rows = int64_t(heads.value) * heads.keyDim;
+    for (uint8_t width : evenRowBits(bits.mean, rows / together))
+      widths.insert(widths.end(), together, width);
+    return widths;
+  }
   for (int head = 0; head < heads.value; ++head) {
     const auto own = evenRowBits(bits.mean, heads.keyDim, bits.pivots);
     widths.insert(widths.end(), own.begin(), own.end());
