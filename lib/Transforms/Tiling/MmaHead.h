@@ -62,6 +62,10 @@ public:
 private:
   friend class MmaFold;
 
+  /// Chunks of codes that a lane keeps in flight: 16 of 16 bytes are 64
+  /// registers.
+  static constexpr int kMaxChunksInFlight = 16;
+
   /// Values in registers.
   struct Loaded {
     llvm::SmallVector<mlir::Value> codes; // chunks; empty when there are many

@@ -1,0 +1,375 @@
+//===- MmaRead.cpp - vectors times the state on tensor cores --------------===//
+//
+// Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaHead.h"
+
+using namespace mlir;
+using namespace decant;
+
+/// Tiles of elements: 128.
+static constexpr int kLeastShared = 8;
+
+/// Whether each warp takes a share of the elements that a score sums over. For
+/// few elements, bringing the sums together costs more than it saves.
+bool MmaHead::sharesScores(int dimTiles) const {
+  return warp.warps > 1 && dimTiles >= kLeastShared &&
+         dimTiles % warp.warps == 0;
+}
+
+/// The warp's share of the products of terms and columns: per eight terms, what
+/// a lane has of one of them, one column (Parts: high part and rest together)
+/// or two.
+SmallVector<Value> MmaHead::termProducts(const View &terms, int dimTiles,
+                                         const View &columns, int count,
+                                         Columns kind, const Scores &rows) {
+  const bool parts = kind == Columns::Parts;
+  const int rowTiles = llvm::divideCeil(rows.endRow - rows.firstRow, kTile);
+  const int share = sharesScores(dimTiles) ? dimTiles / warp.warps : dimTiles;
+  Value first = t.index(0);
+  if (share < dimTiles)
+    first = t.mul(t.valueLane, t.index(share * kTile));
+  SmallVector<Value> sums(rowTiles, warp.zeroSum());
+  for (int k = 0; k < share; k += 2) {
+    Value at = t.add(first, t.index(k * kTile));
+    const SmallVector<Value> right = warp.rightOfFirst(
+        columns, parts ? 2 * count : count, at, std::min(2, share - k));
+    for (auto [n, operand] : llvm::enumerate(right))
+      for (int i = 0; i < rowTiles; ++i) {
+        Value row = t.index(rows.firstRow + i * kTile);
+        Value element = t.add(at, t.index(int64_t(n) * kTile));
+        sums[i] =
+            warp.mma(warp.left(terms, allRows, row, element), operand, sums[i]);
+      }
+  }
+  SmallVector<Value> products;
+  for (auto [i, sum] : llvm::enumerate(sums))
+    for (int half = 0; half < 2; ++half) {
+      if (rows.firstRow + int(i) * kTile + 8 * half >= rows.endRow)
+        break;
+      Value product = warp.slice(sum, 2 * half, 2);
+      if (parts)
+        product = t.add(t.element(product, 0), t.element(product, 1));
+      products.push_back(product);
+    }
+  return products;
+}
+
+/// Sums of what the warps have, in the order of the warps. `columns` of the
+/// products are of use; lanes of the others get the last one's.
+SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
+                                         bool parts,
+                                         llvm::function_ref<void()> meanwhile) {
+  const int perTerm = 8 * columns;
+  // Some where a fit's terms will be.
+  const int64_t count = products.size();
+  const int64_t bytes = int64_t(warp.warps) * perTerm * 4;
+  const int64_t lent = parts ? 0 : std::min(count, unusedTermBytes() / bytes);
+  View partial[2]; // of the first `lent` products, of the rest
+  if (lent > 0) {
+    const int64_t mark = arena.mark();
+    arena.reset(unusedTerms);
+    partial[0] = arena.take(ElementType::F32, warp.warps, lent * perTerm);
+    arena.reset(mark);
+  }
+  if (lent < count)
+    partial[1] =
+        arena.take(ElementType::F32, warp.warps, (count - lent) * perTerm);
+  auto placeOf = [&](int64_t i) -> std::pair<const View &, int64_t> {
+    return {partial[i >= lent], (i >= lent ? i - lent : i) * perTerm};
+  };
+  const int64_t width = parts ? 1 : 2;
+  Value column =
+      parts ? arith::DivUIOp::create(t.b, warp.pair, t.index(2)) : warp.pair;
+  Value own =
+      columns < 4 * width ? warp.less(column, t.index(columns)) : Value();
+  Value at = t.add(t.mul(warp.group, t.index(columns)), column);
+  t.ifTrue(own, [&] {
+    for (auto [i, product] : llvm::enumerate(products)) {
+      auto [view, first] = placeOf(i);
+      Value place = t.add(at, t.index(first));
+      if (parts)
+        t.storeScalar(view, t.valueLane, place, product);
+      else
+        warp.storeRaw(view, t.valueLane, place, product);
+    }
+  });
+  meanwhile();
+  t.barrier();
+  if (own)
+    column = arith::MinUIOp::create(t.b, column, t.index(columns - width));
+  at = t.add(t.mul(warp.group, t.index(columns)), column);
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < count; ++i) {
+    auto [view, first] = placeOf(i);
+    Value place = t.add(at, t.index(first)), sum;
+    for (int w = 0; w < warp.warps; ++w) {
+      Value part = parts ? t.loadScalar(view, t.index(w), place)
+                         : warp.raw(view, t.index(w), place, width);
+      sum = sum ? t.add(sum, part) : part;
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+/// Of keys that a fit stores in the end and that no product before takes.
+int64_t MmaHead::unusedTermBytes() const {
+  const int rows =
+      readRows + layout.compensators - int(llvm::alignTo(readRows, 8));
+  return use.folds && rows > 0 ? rows * termKeys.width * 2 : 0;
+}
+
+MmaHead::Scores MmaHead::scoreTerms(const View &terms, int dimTiles,
+                                    const View &columns, int count,
+                                    Columns kind,
+                                    llvm::function_ref<void()> meanwhile) {
+  Scores result;
+  result.firstRow = kind == Columns::Parts ? firstRead : 0;
+  result.endRow =
+      kind == Columns::Parts ? readEnd : int(llvm::alignTo(readRows, 8));
+  const bool parts = kind == Columns::Parts;
+  SmallVector<Value> scores =
+      termProducts(terms, dimTiles, columns, count, kind, result);
+  if (sharesScores(dimTiles)) {
+    scores = sumOverWarps(scores, parts ? count : int(llvm::alignTo(count, 2)),
+                          parts, meanwhile);
+  } else {
+    meanwhile();
+  }
+  Value largest;
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    if (parts) {
+      Value term = t.add(warp.group, t.index(result.firstRow + 8 * int(i)));
+      score = t.mul(score, t.loadScalar(weights, t.index(0), term));
+    }
+    Value size = math::AbsFOp::create(t.b, score);
+    largest = largest ? arith::MaxNumFOp::create(t.b, largest, size) : size;
+  }
+  largest = warp.reduceLanes(ReduceKind::Max, largest, 4, 32);
+  Value inverse;
+  if (parts) {
+    const WarpTile::PowerOfTwo power = warp.powerOfTwo(largest);
+    result.factor = power.factor;
+    inverse = power.inverse;
+  } else {
+    SmallVector<Value> factors, inverses;
+    for (int j = 0; j < 2; ++j) {
+      const WarpTile::PowerOfTwo power = warp.powerOfTwo(t.element(largest, j));
+      factors.push_back(power.factor);
+      inverses.push_back(power.inverse);
+    }
+    const VectorType two = t.vectorOf(int64_t(2));
+    result.factor = vector::FromElementsOp::create(t.b, two, factors);
+    inverse = vector::FromElementsOp::create(t.b, two, inverses);
+  }
+  auto type = VectorType::get({2}, toType(t.b.getContext(), termType));
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value scaled = t.mul(score, inverse);
+    if (parts) {
+      auto [high, rest] = warp.split(scaled, termType);
+      scaled =
+          vector::FromElementsOp::create(t.b, type, ValueRange{high, rest});
+    } else {
+      scaled = warp.halves(scaled, termType);
+    }
+    Value turned = TransposeOp::create(t.b, type, scaled);
+    if (i % 2 == 0)
+      result.operands.push_back(turned);
+    else
+      result.operands.back() = warp.join(result.operands.back(), turned);
+  }
+  return result;
+}
+
+Value MmaHead::sumTerms(const Scores &scores, const View &terms,
+                        Value firstElement) {
+  Value sum = warp.zeroSum();
+  for (auto [i, operand] : llvm::enumerate(scores.operands)) {
+    const int row = scores.firstRow + i * kTile;
+    Value left =
+        warp.leftTransposed(terms, std::min(kTile, scores.endRow - row),
+                            t.index(row), firstElement);
+    sum = warp.mma(left, operand, sum);
+  }
+  return sum;
+}
+
+SmallVector<Value> MmaHead::loadChunks(Value c) {
+  SmallVector<Value> tiles, chunks;
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+    tiles.push_back(warp.ownValueTile(i));
+  if (!slabs) {
+    for (Value tile : tiles)
+      chunks.push_back(warp.loadChunk(readableCodes(), tile, c));
+    return chunks;
+  }
+  Value first = t.mul(c, t.index(warp.tilesPerChunk));
+  for (int n = 0; n < warp.tilesPerChunk; ++n) {
+    Value slab = slabs->slab(t.add(first, t.index(n)));
+    const SmallVector<Value> parts = slabs->load(staged, slab, tiles);
+    if (n == 0)
+      chunks = parts;
+    else
+      for (auto [chunk, part] : llvm::zip(chunks, parts))
+        chunk = warp.join(chunk, part);
+  }
+  return chunks;
+}
+
+SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
+  const int tiles = warp.valueTilesPerWarp;
+  if (arrival)
+    BulkWaitOp::create(t.b, arrival);
+  auto addChunks = [&](ArrayRef<Value> chunks, Value c,
+                       SmallVector<Value> &sums) {
+    const SmallVector<Value> right = warp.rightOfFirst(
+        columns, 2 * count, t.mul(c, t.index(warp.tilesPerChunk * kTile)),
+        warp.tilesPerChunk);
+    for (auto [chunk, sum] : llvm::zip(chunks, sums))
+      for (int n = 0; n < warp.tilesPerChunk; ++n)
+        sum = warp.mma(warp.tileOf(chunk, n, /*biased=*/false), right[n], sum);
+  };
+  auto load = [&](Value c) { return loadChunks(c); };
+  SmallVector<Value> sums(tiles, warp.zeroSum());
+  if (tiles * warp.chunks > kMaxChunksInFlight)
+    sums = t.loop(t.index(0), t.index(warp.chunks), 1, sums,
+                  [&](Value c, ValueRange carried) {
+                    SmallVector<Value> next(carried);
+                    addChunks(load(c), c, next);
+                    return next;
+                  });
+  else
+    for (int c = 0; c < warp.chunks; ++c) {
+      if (loaded->codes.empty())
+        addChunks(load(t.index(c)), t.index(c), sums);
+      else
+        addChunks(ArrayRef(loaded->codes).slice(c * tiles, tiles), t.index(c),
+                  sums);
+    }
+  return sums;
+}
+
+SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
+  const int count = vectors.size();
+  const Loaded &now = *loaded;
+  arena.reset(workspace);
+  const int64_t width = layout.paddedKey + 8;
+  const View folded = arena.take(warp.halfType(), 2 * count, width);
+  const View plain = arena.take(termType, 2 * count, width);
+  // Where decays were, which by then are in the keys.
+  const int64_t behind = arena.mark();
+  arena.reset(decayPlace);
+  View sums = arena.take(ElementType::F32, count, layout.paddedValue);
+  View termSums = arena.take(ElementType::F32, count, layout.paddedValue);
+  if (arena.mark() > workspace) {
+    arena.reset(behind);
+    sums = arena.take(ElementType::F32, count, layout.paddedValue);
+    termSums = arena.take(ElementType::F32, count, layout.paddedValue);
+  } else {
+    arena.reset(behind);
+  }
+
+  // Both operands of every product are brought to the range of f16.
+  SmallVector<Value> operands, largest;
+  for (Value vector : vectors)
+    operands.push_back(
+        t.scale(t.scale(vector, now.window.keyDecay), now.keyScale));
+  operands.append(vectors.begin(), vectors.end());
+  for (Value operand : operands)
+    largest.push_back(
+        t.reduce(ReduceKind::Max, math::AbsFOp::create(t.b, operand)));
+  Value maxima =
+      t.laneReduce(ReduceKind::Magnitude,
+                   vector::FromElementsOp::create(
+                       t.b, t.vectorOf(int64_t(largest.size())), largest),
+                   VectorAxis::Key);
+  SmallVector<Value> factors, places;
+  if (slabs)
+    places = slabs->positions(t.firstKey, t.schedule.keysPerLane);
+  Value within = t.inside(VectorAxis::Key);
+  for (int n = 0; n < 2 * count; ++n) {
+    Value operand = operands[n];
+    const bool isFolded = n < count;
+    const WarpTile::PowerOfTwo power = warp.powerOfTwo(t.element(maxima, n));
+    factors.push_back(power.factor);
+    // All warps hold the vector; each writes a share of them.
+    Value mine = warp.equal(t.valueLane, n % warp.warps);
+    if (within)
+      mine = arith::AndIOp::create(t.b, mine, within);
+    t.ifTrue(mine, [&] {
+      const View &panel = isFolded ? folded : plain;
+      auto [high, rest] = warp.split(t.scale(operand, power.inverse),
+                                     isFolded ? warp.halfType() : termType);
+      Value row = t.index(2 * (isFolded ? n : n - count));
+      auto store = [&](Value at, Value part) {
+        if (!isFolded || !slabs)
+          return warp.storeRaw(panel, at, t.firstKey, part);
+        for (auto [i, place] : llvm::enumerate(places))
+          memref::StoreOp::create(t.b, t.element(part, i), panel.memref,
+                                  ValueRange{at, place});
+      };
+      store(row, high);
+      store(t.add(row, t.index(1)), rest);
+    });
+  }
+  if (first)
+    finishTerms(now.window.keyDecay, now.window.fill);
+  CopyWaitOp::create(t.b);
+  t.barrier();
+  Scores scores;
+  SmallVector<Value> products;
+  auto readCodes = [&] { products = codesProduct(folded, count); };
+  if (hasTerms())
+    scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts,
+                        readCodes);
+  else
+    readCodes();
+  for (auto [i, product] : llvm::enumerate(products)) {
+    Value first = warp.ownValueTile(i);
+    first = t.mul(first, t.index(kTile));
+    warp.storeColumns(sums, 0, count, first, product);
+    if (hasTerms())
+      warp.storeColumns(termSums, 0, count, first,
+                        t.mul(sumTerms(scores, termValues, first),
+                              t.splat(scores.factor, t.vectorOf(int64_t(4)))));
+  }
+  t.warpBarrier(); // a warp reads the values that it wrote
+
+  SmallVector<Value> results;
+  for (int c = 0; c < count; ++c) {
+    Value dense = t.loadAlong(VectorAxis::Value, sums, t.index(c));
+    dense = t.scale(t.scale(dense, factors[c]), now.valueScale);
+    if (hasTerms()) {
+      Value terms = t.loadAlong(VectorAxis::Value, termSums, t.index(c));
+      dense = t.add(t.scale(terms, factors[count + c]), dense);
+    }
+    results.push_back(dense);
+  }
+  return results;
+}
+
+SmallVector<Value> MmaHead::read(ArrayRef<Value> vectors) {
+  weighTerms(loaded->window.keyDecay, loaded->window.fill);
+  // A vector that is read with twice is one column.
+  SmallVector<Value> distinct;
+  for (Value vector : vectors)
+    if (!llvm::is_contained(distinct, vector))
+      distinct.push_back(vector);
+  SmallVector<Value> columns;
+  for (size_t first = 0; first < distinct.size(); first += kMaxColumns) {
+    if (first > 0)
+      t.barrier(); // the group before has read its sums and scores
+    const size_t count = std::min<size_t>(kMaxColumns, distinct.size() - first);
+    columns.append(
+        readGroup(ArrayRef(distinct).slice(first, count), first == 0));
+  }
+  SmallVector<Value> results;
+  for (Value vector : vectors)
+    results.push_back(columns[llvm::find(distinct, vector) - distinct.begin()]);
+  return results;
+}
