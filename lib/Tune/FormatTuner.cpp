@@ -59,7 +59,7 @@ private:
     const Spending spending(setup.spent->errors);
     std::vector<FormatCandidate> formats = formatCandidates(
         layer, question.set, question.bounds.bits.value_or(INFINITY),
-        question.plans);
+        question.plans, question.mostWindow);
     findings.formats = formats.size();
     std::vector<std::optional<FormatErrors>> errors(formats.size());
     std::vector<Status> failures(formats.size());

@@ -34,6 +34,9 @@ struct FormatQuestion {
   Bounds bounds;
   Plans plans;                     // of the layer's key rows, if there are any
   std::vector<std::string> traces; // for the record
+  /// Longer windows are not tried; 0: any are. What is not folded often in a
+  /// trace has no errors there.
+  int64_t mostWindow = 0;
   std::string errorsFrom;
   std::string before; // the name of what an earlier run chose, or empty
   /// Called from several threads.

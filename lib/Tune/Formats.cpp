@@ -46,8 +46,8 @@ constexpr int kCompensators[] = {4, 8, 16};
 
 class Collector {
 public:
-  Collector(const DecodeSpec &layer, double maxBits)
-      : layer(layer), maxBits(maxBits),
+  Collector(const DecodeSpec &layer, double maxBits, int64_t mostWindow)
+      : layer(layer), maxBits(maxBits), mostWindow(mostWindow),
         document(Json::parse(specToJson(layer))) {
     list.push_back({"the spec's own", layer});
     known.insert(canonicalText(layer));
@@ -114,7 +114,8 @@ private:
            const std::vector<std::string> &overrides) {
     Expected<DecodeSpec> spec =
         readSpecText({name, json.dump(), ""}, overrides);
-    if (!spec || layer.tokensPerStep > spec->window.length)
+    if (!spec || layer.tokensPerStep > spec->window.length ||
+        (mostWindow > 0 && spec->window.length > mostWindow))
       return;
     if (makeSlotLayout(*spec, RecordShape()).bitsPerElement() > maxBits ||
         !known.insert(canonicalText(*spec)).second)
@@ -125,6 +126,7 @@ private:
 
   const DecodeSpec &layer;
   double maxBits;
+  int64_t mostWindow;
   Json document;
   std::vector<FormatCandidate> list;
   std::set<std::string> known;
@@ -143,8 +145,9 @@ const std::vector<double> &decant::tune::plannedMeans() {
 
 std::vector<FormatCandidate>
 decant::tune::formatCandidates(const DecodeSpec &layer, FormatSet set,
-                               double maxBits, const Plans &plans) {
-  Collector collector(layer, maxBits);
+                               double maxBits, const Plans &plans,
+                               int64_t mostWindow) {
+  Collector collector(layer, maxBits, mostWindow);
   if (set != FormatSet::Mixtures)
     for (const PresetFile &file : presetFiles())
       if (file.kind == PresetKind::Method)

@@ -34,10 +34,12 @@ const std::vector<double> &plannedMeans();
 
 /// `layer` itself first; then those whose bits per element are at most
 /// `maxBits`, each format once, in a fixed order. Without plans, bits of rows
-/// are dealt out evenly only.
+/// are dealt out evenly only. `mostWindow` tokens at most are a window, but for
+/// the layer's own; 0: any number.
 std::vector<FormatCandidate> formatCandidates(const DecodeSpec &layer,
                                               FormatSet set, double maxBits,
-                                              const Plans &plans = {});
+                                              const Plans &plans = {},
+                                              int64_t mostWindow = 0);
 
 /// A spec's objects `state` and `window`, as JSON text.
 std::string stateJson(const DecodeSpec &spec);

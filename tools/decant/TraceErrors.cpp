@@ -56,6 +56,13 @@ Expected<TraceErrors> TraceErrors::create(const std::vector<std::string> &files,
   return Expected<TraceErrors>(std::move(errors));
 }
 
+int64_t TraceErrors::leastTokens() const {
+  int64_t least = sequences.front().tokens;
+  for (const Sequence &sequence : sequences)
+    least = std::min(least, sequence.tokens);
+  return least;
+}
+
 Expected<tune::FormatErrors> TraceErrors::of(const DecodeSpec &format) const {
   // The traced layer's heads with this format: bits that are dealt out evenly
   // are dealt out to its rows; a plan is for the rows that it names.

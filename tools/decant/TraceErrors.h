@@ -37,6 +37,9 @@ public:
   /// do in the whole traces, as decant calibrate gives them.
   Expected<tune::Plans> plans(const std::vector<double> &means) const;
 
+  /// Of the shortest trace.
+  int64_t leastTokens() const;
+
   /// "bytelm-gdn.safetensors, 256 tokens".
   const std::vector<std::string> &names() const { return labels; }
 

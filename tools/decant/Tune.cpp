@@ -253,6 +253,7 @@ Expected<tune::FormatQuestion> askFormats(const TuneOptions &options,
     DECANT_ASSIGN(question.plans, errors.plans(tune::plannedMeans()));
   }
   question.traces = errors.names();
+  question.mostWindow = std::max<int64_t>(errors.leastTokens() / 2, 1);
   question.errorsFrom =
       "float64 arithmetic with each format's codec at every "
       "fold, outputs not rounded; plans are calibrated on the "
@@ -480,7 +481,8 @@ Command decant::tool::addTune(CLI::App &root) {
                   "its heads and inputs, times of SPEC's")
       ->option_text("SPEC");
   app->add_option("--tokens", options->tokens,
-                  "Use the first N tokens of each trace; 256 by default")
+                  "Use the first N tokens of each trace; 256 by default. "
+                  "Windows of more than half of them are not tried")
       ->option_text("N");
   app->add_option("--max-error", options->maxError,
                   "The relative error of the outputs that is allowed; that of "

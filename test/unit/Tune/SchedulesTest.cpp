@@ -162,6 +162,21 @@ TEST(Roofline, EveryTargetHasAMachineButTheHost) {
         << target.name;
 }
 
+// A window that no trace fills twice is not tried, but the layer's own stays.
+TEST(Formats, WindowsFitTheTraces) {
+  const DecodeSpec spec = layer("leapquant-int6");
+  const auto all = formatCandidates(spec, FormatSet::All, 7.5);
+  const auto some = formatCandidates(spec, FormatSet::All, 7.5, {}, 8);
+  size_t longer = 0;
+  for (const FormatCandidate &format : all)
+    longer += format.spec.window.length > 8;
+  EXPECT_GT(longer, 1u);
+  EXPECT_EQ(some.size(), all.size() - longer + 1);
+  EXPECT_EQ(some[0].spec.window.length, 16);
+  for (size_t i = 1; i < some.size(); ++i)
+    EXPECT_LE(some[i].spec.window.length, 8) << some[i].name;
+}
+
 TEST(Formats, AreEachOnceAndWithinTheirBits) {
   const DecodeSpec spec = layer("leapquant-int6");
   const auto list = formatCandidates(spec, FormatSet::All, 7.5);
