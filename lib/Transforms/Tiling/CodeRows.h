@@ -57,6 +57,9 @@ public:
   llvm::SmallVector<mlir::Value> loadTile(LaneTile &tile) const;
   void storeTile(LaneTile &tile, llvm::ArrayRef<mlir::Value> rows) const;
 
+  /// Null where the codes are in no slabs.
+  const SlabCodes *slabCodes() const { return slabs ? &*slabs : nullptr; }
+
 private:
   struct Plane {
     CodePlane place;

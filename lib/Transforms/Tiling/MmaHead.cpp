@@ -50,7 +50,7 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
     allRows = std::max(allRows, roundUp(readRows + compensators, 8));
   codes = warp.codeBytes(head.pool, head.offset);
   if (!layout.rowBits.empty())
-    slabs.emplace(tile);
+    slabs = head.codes.slabCodes();
 
   const int pad = 8;
   termKeys = arena.take(termType, allRows, layout.paddedKey + pad);

@@ -151,7 +151,7 @@ private:
   int64_t unusedTerms = 0; // their place in the arena
   /// Where key rows differ in bits. Codes are then in shared memory, packed
   /// until a fold makes bytes of them.
-  std::optional<SlabCodes> slabs;
+  const SlabCodes *slabs = nullptr; // null: they do not
   int64_t stagedPlace = 0;
   View staged;         // the codes in shared memory; empty: they are not
   mlir::Value arrival; // of bulk copies; null: there are none

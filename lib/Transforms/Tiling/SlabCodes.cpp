@@ -48,16 +48,16 @@ SlabCodes::SlabCodes(LaneTile &tile)
 
 //===--- tables -----------------------------------------------------------===//
 
-Value SlabCodes::bytes() {
+Value SlabCodes::bytes() const {
   return TableOp::create(t.b, t.b.getIndexType(), headBytes, t.head);
 }
 
-Value SlabCodes::slab(Value keyTile) {
+Value SlabCodes::slab(Value keyTile) const {
   return TableOp::create(t.b, t.b.getIndexType(), slabTable,
                          t.add(t.mul(t.head, t.index(slabs)), keyTile));
 }
 
-Value SlabCodes::byteOf(ArrayRef<int64_t> table, Value number) {
+Value SlabCodes::byteOf(ArrayRef<int64_t> table, Value number) const {
   const int64_t entries = t.layout.keyDim / kPerEntry;
   Value entry = TableOp::create(
       t.b, t.b.getIndexType(), table,
@@ -69,30 +69,32 @@ Value SlabCodes::byteOf(ArrayRef<int64_t> table, Value number) {
                                t.index(0xff));
 }
 
-SmallVector<Value> SlabCodes::positions(Value first, int count) {
+SmallVector<Value> SlabCodes::positions(Value first, int count) const {
   SmallVector<Value> result;
   for (int i = 0; i < count; ++i)
     result.push_back(byteOf(positionTable, t.add(first, t.index(i))));
   return result;
 }
 
-Value SlabCodes::keyAt(Value position) { return byteOf(keyTable, position); }
+Value SlabCodes::keyAt(Value position) const {
+  return byteOf(keyTable, position);
+}
 
-Value SlabCodes::word(int64_t value) {
+Value SlabCodes::word(int64_t value) const {
   return arith::ConstantIntOp::create(t.b, value, 32);
 }
 
-Value SlabCodes::bitsOf(Value slab) {
+Value SlabCodes::bitsOf(Value slab) const {
   Value bits = arith::ShRUIOp::create(t.b, slab, t.index(kBitsFrom));
   return arith::IndexCastOp::create(t.b, t.b.getI32Type(), bits);
 }
 
-Value SlabCodes::startOf(Value slab) {
+Value SlabCodes::startOf(Value slab) const {
   return arith::AndIOp::create(t.b, slab,
                                t.index((int64_t(1) << kBitsFrom) - 1));
 }
 
-SlabCodes::Reach SlabCodes::reach(Value slab) {
+SlabCodes::Reach SlabCodes::reach(Value slab) const {
   Value free = arith::SubIOp::create(t.b, word(kMaxRowBits), bitsOf(slab));
   Value unit = arith::UIToFPOp::create(
       t.b, t.b.getF32Type(), arith::ShLIOp::create(t.b, word(1), free));
@@ -102,7 +104,7 @@ SlabCodes::Reach SlabCodes::reach(Value slab) {
 
 //===--- planes -----------------------------------------------------------===//
 
-Value SlabCodes::isAny(Value bits, int64_t mask) {
+Value SlabCodes::isAny(Value bits, int64_t mask) const {
   return arith::CmpIOp::create(t.b, arith::CmpIPredicate::ne,
                                arith::AndIOp::create(t.b, bits, word(mask)),
                                word(0));
@@ -110,7 +112,7 @@ Value SlabCodes::isAny(Value bits, int64_t mask) {
 
 /// rowPlanes() of Core for 2 to 8 bits: 8 are 4 and 4, else a bit of the number
 /// is a plane.
-std::array<SlabCodes::Plane, 4> SlabCodes::planesOf(Value slab) {
+std::array<SlabCodes::Plane, 4> SlabCodes::planesOf(Value slab) const {
   const int64_t ofBit = int64_t(kSlabRows) * t.layout.paddedValue / kByte;
   Value bits = bitsOf(slab), start = startOf(slab);
   Value has8 = isAny(bits, 8), has4 = isAny(bits, 4 | 8);
@@ -126,14 +128,14 @@ std::array<SlabCodes::Plane, 4> SlabCodes::planesOf(Value slab) {
 }
 
 /// The lane's byte of a plane's part of a tile.
-Value SlabCodes::placeOf(const Plane &plane, Value valueTile) {
+Value SlabCodes::placeOf(const Plane &plane, Value valueTile) const {
   Value lane = t.add(t.mul(valueTile, t.index(kLanes)), t.keyLane);
   return t.add(plane.start, t.mul(lane, t.index(plane.bits)));
 }
 
 /// As words; zeros where the slab has no such plane.
 SmallVector<Value> SlabCodes::loadPlane(const View &codes, const Plane &plane,
-                                        ArrayRef<Value> tiles) {
+                                        ArrayRef<Value> tiles) const {
   const Type i32 = t.b.getI32Type();
   auto branch =
       scf::IfOp::create(t.b, SmallVector<Type>(tiles.size(), i32), plane.has,
@@ -160,7 +162,7 @@ SmallVector<Value> SlabCodes::loadPlane(const View &codes, const Plane &plane,
 }
 
 void SlabCodes::storePlane(const View &codes, const Plane &plane,
-                           Value valueTile, Value fields) {
+                           Value valueTile, Value fields) const {
   t.ifTrue(plane.has, [&] {
     const Type whole = t.b.getIntegerType(plane.bits * kByte);
     Value narrow = whole == fields.getType()
@@ -179,7 +181,7 @@ void SlabCodes::storePlane(const View &codes, const Plane &plane,
 //===--- fields -----------------------------------------------------------===//
 
 /// (x & mask) moved to the left, or to the right.
-Value SlabCodes::masked(Value x, int64_t mask, int left) {
+Value SlabCodes::masked(Value x, int64_t mask, int left) const {
   x = arith::AndIOp::create(t.b, x, word(int32_t(mask)));
   if (left > 0)
     return arith::ShLIOp::create(t.b, x, word(left));
@@ -187,7 +189,7 @@ Value SlabCodes::masked(Value x, int64_t mask, int left) {
 }
 
 SmallVector<Value> SlabCodes::load(const View &codes, Value slab,
-                                   ArrayRef<Value> valueTiles) {
+                                   ArrayRef<Value> valueTiles) const {
   const std::array<Plane, 4> planes = planesOf(slab);
   SmallVector<Value> high = loadPlane(codes, planes[0], valueTiles);
   SmallVector<Value> low = loadPlane(codes, planes[1], valueTiles);
@@ -225,7 +227,7 @@ SmallVector<Value> SlabCodes::load(const View &codes, Value slab,
 }
 
 void SlabCodes::store(const View &codes, Value slab, Value valueTile,
-                      Value bytes) {
+                      Value bytes) const {
   const std::array<Plane, 4> planes = planesOf(slab);
   Value words = vector::BitCastOp::create(
       t.b, VectorType::get({2}, t.b.getI32Type()), bytes);

@@ -27,27 +27,28 @@ public:
   explicit SlabCodes(LaneTile &tile);
 
   /// Bytes of the head's codes.
-  mlir::Value bytes();
+  mlir::Value bytes() const;
   /// What the table says of the slab that is key tile `keyTile`.
-  mlir::Value slab(mlir::Value keyTile);
+  mlir::Value slab(mlir::Value keyTile) const;
   /// The lane's parts of tiles (value tile, slab), each vector<8xi8> as in a
   /// tile of int8.
-  llvm::SmallVector<mlir::Value> load(const View &codes, mlir::Value slab,
-                                      llvm::ArrayRef<mlir::Value> valueTiles);
+  llvm::SmallVector<mlir::Value>
+  load(const View &codes, mlir::Value slab,
+       llvm::ArrayRef<mlir::Value> valueTiles) const;
   /// Stores such a part, whose codes are multiples of the slab's unit.
   void store(const View &codes, mlir::Value slab, mlir::Value valueTile,
-             mlir::Value bytes);
+             mlir::Value bytes) const;
   /// f32: what a slab's last bit counts, in codes of int8, and its largest
   /// code.
   struct Reach {
     mlir::Value unit, largest;
   };
-  Reach reach(mlir::Value slab);
+  Reach reach(mlir::Value slab) const;
 
   /// Where the codes of key rows first .. first + count - 1 lie, and which row
   /// lies at a position.
-  llvm::SmallVector<mlir::Value> positions(mlir::Value first, int count);
-  mlir::Value keyAt(mlir::Value position);
+  llvm::SmallVector<mlir::Value> positions(mlir::Value first, int count) const;
+  mlir::Value keyAt(mlir::Value position) const;
 
   /// A plane that the slab may have: where it begins.
   struct Plane {
@@ -55,21 +56,21 @@ public:
     mlir::Value has, start;
   };
   /// Of 4 bits, the highest; then of 4, 2 and 1.
-  std::array<Plane, 4> planesOf(mlir::Value slab);
+  std::array<Plane, 4> planesOf(mlir::Value slab) const;
 
 private:
-  mlir::Value word(int64_t value);
-  mlir::Value bitsOf(mlir::Value slab); // i32
-  mlir::Value startOf(mlir::Value slab);
-  mlir::Value isAny(mlir::Value bits, int64_t mask);
-  mlir::Value placeOf(const Plane &plane, mlir::Value valueTile);
-  llvm::SmallVector<mlir::Value> loadPlane(const View &codes,
-                                           const Plane &plane,
-                                           llvm::ArrayRef<mlir::Value> tiles);
+  mlir::Value word(int64_t value) const;
+  mlir::Value bitsOf(mlir::Value slab) const; // i32
+  mlir::Value startOf(mlir::Value slab) const;
+  mlir::Value isAny(mlir::Value bits, int64_t mask) const;
+  mlir::Value placeOf(const Plane &plane, mlir::Value valueTile) const;
+  llvm::SmallVector<mlir::Value>
+  loadPlane(const View &codes, const Plane &plane,
+            llvm::ArrayRef<mlir::Value> tiles) const;
   void storePlane(const View &codes, const Plane &plane, mlir::Value valueTile,
-                  mlir::Value fields);
-  mlir::Value masked(mlir::Value x, int64_t mask, int left);
-  mlir::Value byteOf(llvm::ArrayRef<int64_t> table, mlir::Value number);
+                  mlir::Value fields) const;
+  mlir::Value masked(mlir::Value x, int64_t mask, int left) const;
+  mlir::Value byteOf(llvm::ArrayRef<int64_t> table, mlir::Value number) const;
 
   LaneTile &t;
   int slabs; // of a head

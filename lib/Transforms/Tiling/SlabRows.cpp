@@ -36,12 +36,11 @@ struct CodeRows::SlabRow {
 };
 
 CodeRows::SlabRow CodeRows::slabRow(LaneTile &t, Value row) const {
-  SlabCodes codes = *slabs;
-  Value position = codes.positions(row, 1)[0];
+  Value position = slabs->positions(row, 1)[0];
   Value slab =
-      codes.slab(arith::DivUIOp::create(t.b, position, t.index(kTile)));
+      slabs->slab(arith::DivUIOp::create(t.b, position, t.index(kTile)));
   SlabRow result;
-  result.planes = codes.planesOf(slab);
+  result.planes = slabs->planesOf(slab);
   result.row = arith::RemUIOp::create(t.b, position, t.index(kTile));
   auto i8 = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(t.b, value, kByte);

@@ -58,6 +58,17 @@ protected:
 // As in Formats: kernel and codec round the same numbers; f32 arithmetic falls
 // on the other side of a middle a few times in ten thousand. A row of 2 bits
 // has steps as long as its numbers, so one such code weighs more.
+void expectPackedAsByCodec(Layer &layer, const std::vector<double> &states) {
+  layer.pack(states);
+  const std::vector<double> codec = throughCodec(layer.layout(), states);
+  const double error = relativeError(codec, states);
+  EXPECT_GT(error, 1e-3);
+  EXPECT_LE(relativeError(layer.states(), codec), 0.2 * error);
+  EXPECT_LE(relativeError(layer.states(), states), 1.02 * error);
+  EXPECT_LE(relativeError(layer.unpack(), layer.states()), kF32Bound);
+  EXPECT_TRUE(layer.poolGapsIntact());
+}
+
 TEST_P(RowBits, PackEncodesAsTheCodecDoes) {
   Layer layer(spec("gated_delta", 4, 2), inOrder(2), Kernels::All);
   std::vector<double> states;
@@ -67,14 +78,7 @@ TEST_P(RowBits, PackEncodesAsTheCodecDoes) {
       for (int v = 0; v < layout.valueDim; ++v)
         states.push_back(float(std::sin(1.7 * k * v + state + k) *
                                std::exp2(-(k % 5)) * (1 + v % 7)));
-  layer.pack(states);
-  const std::vector<double> codec = throughCodec(layout, states);
-  const double error = relativeError(codec, states);
-  EXPECT_GT(error, 1e-3);
-  EXPECT_LE(relativeError(layer.states(), codec), 0.2 * error);
-  EXPECT_LE(relativeError(layer.states(), states), 1.02 * error);
-  EXPECT_LE(relativeError(layer.unpack(), layer.states()), kF32Bound);
-  EXPECT_TRUE(layer.poolGapsIntact());
+  expectPackedAsByCodec(layer, states);
 }
 
 // The bounds are those of Formats.
@@ -188,14 +192,7 @@ protected:
 TEST_P(Planned, PackEncodesAsTheCodecDoes) {
   Layer layer(spec(4, 2), inOrder(2), Kernels::All);
   const std::vector<double> states = denseStates(2);
-  layer.pack(states);
-  const std::vector<double> codec = throughCodec(layer.layout(), states);
-  const double error = relativeError(codec, states);
-  EXPECT_GT(error, 1e-3);
-  EXPECT_LE(relativeError(layer.states(), codec), 0.2 * error);
-  EXPECT_LE(relativeError(layer.states(), states), 1.02 * error);
-  EXPECT_LE(relativeError(layer.unpack(), layer.states()), kF32Bound);
-  EXPECT_TRUE(layer.poolGapsIntact());
+  expectPackedAsByCodec(layer, states);
 }
 
 // A pivot is its row to f16, without anything that has to do with other rows.

@@ -167,6 +167,20 @@ TraceTensor tensor(std::vector<int64_t> shape,
   return result;
 }
 
+/// Of a trace that has a tensor for each input of the rule.
+TraceView viewOf(const RuleProgram &program, const Trace &trace, int keys,
+                 int values, int64_t tokens) {
+  TraceView view;
+  view.tokens = tokens;
+  for (RuleInput input : program.inputs()) {
+    if (input.name == "decay")
+      input.name = "g"; // as traces call it
+    view.inputs.push_back({input, &trace.tensors.at(input.name), 1,
+                           input.kind == RuleInput::KeyVector ? keys : values});
+  }
+  return view;
+}
+
 // Row i decays by d_i per token and is read with q_i, so an error of one unit
 // lives sum d_i^(2 t) and is seen as q_i^2 of that over the output's square;
 // followed over H tokens after the one that made it. The bound is that of a
@@ -188,15 +202,7 @@ TEST(Calibration, LifetimeAndImpactAreTheGeometricSums) {
   DecodeSpec spec =
       makeSpec(kKeys, kValues, ElementType::I8, leapQuantScales());
   spec.heads.key = spec.heads.value = 1;
-  TraceView view;
-  view.tokens = kTokens;
-  for (RuleInput input : program.inputs()) {
-    if (input.name == "decay")
-      input.name = "g"; // as traces call it
-    view.inputs.push_back(
-        {input, &trace.tensors.at(input.name), 1,
-         input.kind == RuleInput::KeyVector ? kKeys : kValues});
-  }
+  const TraceView view = viewOf(program, trace, kKeys, kValues, kTokens);
 
   CalibrationOptions options;
   options.horizon = kHorizon;
@@ -253,14 +259,7 @@ protected:
     put("v", kValues,
         [](int token, int i) { return std::cos(token * i + 1.0); });
     put("g", kKeys, [](int, int row) { return 0.5 + row / 40.0; });
-    view.tokens = kTokens;
-    for (RuleInput input : program.inputs()) {
-      if (input.name == "decay")
-        input.name = "g"; // as traces call it
-      view.inputs.push_back(
-          {input, &trace.tensors.at(input.name), 1,
-           input.kind == RuleInput::KeyVector ? kKeys : kValues});
-    }
+    view = viewOf(program, trace, kKeys, kValues, kTokens);
   }
 
   template <typename Element>
