@@ -495,8 +495,8 @@ def Decant_UnpackCodesOp : Decant_Op<"unpack_codes", [Pure]> {
     `packed` holds eight codes of 8, 4 or 2 bits as unsigned numbers u = code +
     2^(bits - 1), in the order of CodeOrder::Fragments (Core/SlotLayout.h): code e
     is byte e of 8; of 4 and 2 bits, field e / 2 + 4 (e mod 2) counted from the
-    lowest bits. With `biased`, 1024 + u in place of the code, which costs a GPU
-    less.
+    lowest bits. With `biased`, u 2^-24 in place of the code, a subnormal number
+    whose bits are u, which costs a GPU less.
 
     ```mlir
     decant.kernel @widens(%x: vector<4xi8>) attributes {lanes = array<i64: 32, 1>} {

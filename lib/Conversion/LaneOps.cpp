@@ -35,14 +35,21 @@ Value constant(ImplicitLocOpBuilder &b, VectorType type,
 }
 
 /// Unsigned codes as f16, by way of f32, which hosts without f16 arithmetic
-/// convert to.
+/// convert to; biased ones in units of f16's smallest number, which their bits
+/// are.
 Value toHalves(Value codes, int64_t bits, bool biased,
                ImplicitLocOpBuilder &b) {
   auto type = cast<VectorType>(codes.getType());
-  Value x = arith::AddIOp::create(
-      b, codes, constant(b, type, {biased ? 1024 : -(1 << (bits - 1))}));
+  const VectorType half = type.clone(b.getF16Type());
+  if (biased) {
+    Value bits16 =
+        arith::TruncIOp::create(b, type.clone(b.getI16Type()), codes);
+    return arith::BitcastOp::create(b, half, bits16);
+  }
+  Value x =
+      arith::AddIOp::create(b, codes, constant(b, type, {-(1 << (bits - 1))}));
   x = arith::SIToFPOp::create(b, type.clone(b.getF32Type()), x);
-  return arith::TruncFOp::create(b, type.clone(b.getF16Type()), x);
+  return arith::TruncFOp::create(b, half, x);
 }
 
 Value unpackCodes(Value packed, int64_t bits, bool biased,

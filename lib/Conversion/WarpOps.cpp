@@ -137,29 +137,34 @@ public:
     return fromWords(parts, type);
   }
 
-  /// A code u < 2^bits under the exponent of 1024 is the f16 number 1024 + u;
-  /// subtracting 1024 + 2^(bits - 1) is exact.
+  /// A stored code u = code + 2^(bits - 1) is the f16 number u 2^-24 as it is,
+  /// which is what a biased one is, and 1024 + u under the exponent of 1024,
+  /// from which subtracting 1024 + 2^(bits - 1) is exact.
   Value unpack(UnpackCodesOp op, Value packed) {
     const int64_t bits = op.getBits();
+    Value exponent = word(op.getBiased() ? 0 : kExponents);
     SmallVector<Value> words;
     if (bits == 8) {
       SmallVector<Value> bytes = wordsOf(packed);
+      if (!op.getBiased())
+        exponent = word(0x64646464);
       for (int pair = 0; pair < 4; ++pair)
-        words.push_back(permute(bytes[pair / 2], word(0x64646464),
+        words.push_back(permute(bytes[pair / 2], exponent,
                                 pair % 2 == 0 ? 0x4140 : 0x4342));
     } else {
       Value fields = bits == 4 ? wordsOf(packed)[0] : spreadHalves(packed);
       const uint32_t mask = (1u << bits) - 1;
+      if (bits == 4 && !op.getBiased())
+        return codesOfNibbles(fields);
       for (int pair = 0; pair < 4; ++pair) {
         Value low = pair == 0 ? fields : shiftRight(fields, pair * bits);
-        Value masked = arith::AndIOp::create(b, low, word(mask | mask << 16));
-        words.push_back(arith::OrIOp::create(b, masked, word(0x64006400)));
+        words.push_back(masked(low, mask | mask << 16, exponent));
       }
     }
     return codesOf(words, bits, op.getBiased());
   }
 
-  /// As unpack(), each plane's fields under the exponent of 1024.
+  /// As unpack(), with the fields of each plane in their places.
   Value unpack(UnpackPlanesOp op, Value low, Value high) {
     const int64_t bits = op.getBits(), upper = bits / 3, lower = bits - upper;
     const int64_t part = op.getPart();
@@ -177,17 +182,15 @@ public:
     const uint32_t lowMask = (1u << lower) - 1, highMask = (1u << bits) - 1;
     SmallVector<Value> words;
     for (int64_t pair = 0; pair < 4; ++pair) {
-      Value fields = arith::AndIOp::create(
-          b, pair == 0 ? low : shiftRight(low, pair * lower),
-          word(lowMask | lowMask << 16));
       const int64_t left = lower - pair * upper;
       Value above = left < 0    ? shiftRight(high, -left)
                     : left == 0 ? high
                                 : orInto({}, high, left);
       const uint32_t mask = highMask & ~lowMask;
-      above = arith::AndIOp::create(b, above, word(mask | mask << 16));
-      above = arith::OrIOp::create(b, above, word(0x64006400));
-      words.push_back(arith::OrIOp::create(b, fields, above));
+      above = masked(above, mask | mask << 16,
+                     word(op.getBiased() ? 0 : kExponents));
+      words.push_back(masked(pair == 0 ? low : shiftRight(low, pair * lower),
+                             lowMask | lowMask << 16, above));
     }
     return codesOf(words, bits, op.getBiased());
   }
@@ -304,7 +307,47 @@ public:
   }
 
 private:
-  /// Words of 1024 + u as the codes that they are.
+  /// Of a pair of f16 numbers: 1024.
+  static constexpr uint32_t kExponents = 0x64006400;
+
+  /// (fields & mask) | rest. The assembler makes two instructions of an `and`
+  /// and an `or` with constants, since one instruction holds one constant.
+  Value masked(Value fields, uint32_t mask, Value rest) {
+    if (matchPattern(rest, m_Zero()))
+      return arith::AndIOp::create(b, fields, word(mask));
+    return LLVM::InlineAsmOp::create(
+               b, b.getI32Type(), ValueRange{fields, word(mask), rest},
+               "lop3.b32 $0, $1, $2, $3, 0xEA;", "=r,r,n,r",
+               /*has_side_effects=*/false, /*is_align_stack=*/false,
+               LLVM::tailcallkind::TailCallKind::None,
+               LLVM::AsmDialectAttr::get(b.getContext(),
+                                         LLVM::AsmDialect::AD_ATT),
+               ArrayAttr())
+        .getRes();
+  }
+
+  /// The codes of eight fields of four bits. The second field of a byte stays
+  /// where it is, which saves a shift: 1024 + 16 u, whose sixteenth is exact.
+  Value codesOfNibbles(Value fields) {
+    SmallVector<Value> words;
+    for (Value part : {fields, shiftRight(fields, 8)})
+      for (uint32_t mask : {0x000f000fu, 0x00f000f0u})
+        words.push_back(masked(part, mask, word(kExponents)));
+    auto halves = [&](double first, double second) -> Value {
+      SmallVector<Attribute> elements;
+      for (double value : {first, second, first, second})
+        elements.append(2, b.getF16FloatAttr(value));
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(VectorType::get({8}, b.getF16Type()),
+                                    elements));
+    };
+    constexpr double kBias = 8;
+    return math::FmaOp::create(
+        b, fromWords(words, VectorType::get({8}, b.getF16Type())),
+        halves(1, 1.0 / 16), halves(-1024 - kBias, -1024.0 / 16 - kBias));
+  }
+
+  /// Words of 1024 + u as the codes that they are; of biased ones as they are.
   Value codesOf(ArrayRef<Value> words, int64_t bits, bool biased) {
     auto type = VectorType::get({8}, b.getF16Type());
     Value numbers = fromWords(words, type);

@@ -83,24 +83,25 @@ decant.kernel @widens_8(%x: vector<8xi8>, %out: memref<8xf16>) attributes {lanes
 
 // -----
 
-// Codes 2 p and 2 p + 1 are the fields p and p + 4 of a word: 16 bits apart, so a
-// shift and a mask (0x000f000f is 983055) bring both to the lowest bits of a half, and
-// 0x64006400 (1677747200) makes them 1024 + u; 1024 + 8 is subtracted.
+// Codes 2 p and 2 p + 1 are the fields p and p + 4 of a word, 16 bits apart. One
+// instruction masks both (0x000f000f is 983055) and puts them under the exponent of
+// 1024 (0x64006400 is 1677747200). The second field of a byte stays where it is
+// (0x00f000f0 is 15728880): 1024 + 16 u, whose sixteenth less 64 + 8 is the code.
 // CHECK-LABEL: gpu.func @widens_4(
 // CHECK: %[[WORD:.*]] = llvm.bitcast %{{.*}} : vector<4xi8> to i32
-// CHECK: %[[MASK:.*]] = arith.constant 983055 : i32
-// CHECK: %[[U0:.*]] = arith.andi %[[WORD]], %[[MASK]] : i32
+// CHECK: %[[EIGHT:.*]] = arith.constant 8 : i32
+// CHECK: %[[UPPER:.*]] = arith.shrui %[[WORD]], %[[EIGHT]] : i32
 // CHECK: %[[E1024:.*]] = arith.constant 1677747200 : i32
-// CHECK: %[[P0:.*]] = arith.ori %[[U0]], %[[E1024]] : i32
-// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
-// CHECK: %[[S1:.*]] = arith.shrui %[[WORD]], %[[FOUR]] : i32
-// CHECK: %[[U1:.*]] = arith.andi %[[S1]], %[[MASK]] : i32
-// CHECK: %[[P1:.*]] = arith.ori %[[U1]], %[[E1024]] : i32
-// CHECK: arith.constant 8 : i32
-// CHECK: arith.constant 12 : i32
-// CHECK: vector.from_elements %[[P0]], %[[P1]], %{{.*}}, %{{.*}} : vector<4xi32>
-// CHECK: %[[BIAS:.*]] = arith.constant dense<1.032000e+03> : vector<8xf16>
-// CHECK: arith.subf %{{.*}}, %[[BIAS]] : vector<8xf16>
+// CHECK: %[[MASK:.*]] = arith.constant 983055 : i32
+// CHECK: %[[P0:.*]] = llvm.inline_asm {{.*}}"lop3.b32 $0, $1, $2, $3, 0xEA;"{{.*}} %[[WORD]], %[[MASK]], %[[E1024]] :
+// CHECK: %[[MASK2:.*]] = arith.constant 15728880 : i32
+// CHECK: %[[P1:.*]] = llvm.inline_asm {{.*}} %[[WORD]], %[[MASK2]], %[[E1024]] :
+// CHECK: %[[P2:.*]] = llvm.inline_asm {{.*}} %[[UPPER]], %[[MASK]], %[[E1024]] :
+// CHECK: %[[P3:.*]] = llvm.inline_asm {{.*}} %[[UPPER]], %[[MASK2]], %[[E1024]] :
+// CHECK: vector.from_elements %[[P0]], %[[P1]], %[[P2]], %[[P3]] : vector<4xi32>
+// CHECK-DAG: %[[UNIT:.*]] = arith.constant dense<[1.000000e+00, 1.000000e+00, 6.250000e-02, 6.250000e-02, 1.000000e+00, 1.000000e+00, 6.250000e-02, 6.250000e-02]>
+// CHECK-DAG: %[[BIAS:.*]] = arith.constant dense<[-1.032000e+03, -1.032000e+03, -7.200000e+01, -7.200000e+01, -1.032000e+03, -1.032000e+03, -7.200000e+01, -7.200000e+01]>
+// CHECK: math.fma %{{.*}}, %[[UNIT]], %[[BIAS]] : vector<8xf16>
 decant.kernel @widens_4(%x: vector<4xi8>, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
   %zero = arith.constant 0 : index
   %y = decant.unpack_codes %x : vector<4xi8> -> vector<8xf16>
@@ -119,7 +120,7 @@ decant.kernel @widens_4(%x: vector<4xi8>, %out: memref<8xf16>) attributes {lanes
 // CHECK-DAG: %[[SELECT:.*]] = arith.constant 16704 : i32
 // CHECK: %[[WORD:.*]] = nvvm.prmt <default> %[[SELECT]], %[[WIDE]], %[[NONE]] : i32
 // CHECK: %[[MASK:.*]] = arith.constant 196611 : i32
-// CHECK: arith.andi %[[WORD]], %[[MASK]] : i32
+// CHECK: llvm.inline_asm {{.*}} %[[WORD]], %[[MASK]], %{{.*}} :
 // CHECK: %[[TWO:.*]] = arith.constant 2 : i32
 // CHECK: arith.shrui %[[WORD]], %[[TWO]] : i32
 // CHECK: %[[BIAS:.*]] = arith.constant dense<1.026000e+03> : vector<8xf16>
@@ -141,20 +142,18 @@ decant.kernel @widens_2(%x: vector<2xi8>, %out: memref<8xf16>) attributes {lanes
 // CHECK-SAME: %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32,
 // CHECK: %[[SELECT:.*]] = arith.constant 17218 : i32
 // CHECK: %[[UP:.*]] = nvvm.prmt <default> %[[SELECT]], %[[HIGH]], %{{.*}} : i32
-// CHECK: %[[MASK:.*]] = arith.constant 983055 : i32
-// CHECK: %[[L0:.*]] = arith.andi %[[LOW]], %[[MASK]] : i32
 // CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
 // CHECK: %[[MOVED:.*]] = arith.shli %[[UP]], %[[FOUR]] : i32
-// CHECK: %[[UPPER:.*]] = arith.constant 3145776 : i32
-// CHECK: %[[H0:.*]] = arith.andi %[[MOVED]], %[[UPPER]] : i32
 // CHECK: %[[E1024:.*]] = arith.constant 1677747200 : i32
-// CHECK: %[[E0:.*]] = arith.ori %[[H0]], %[[E1024]] : i32
-// CHECK: arith.ori %[[L0]], %[[E0]] : i32
+// CHECK: %[[UPPER:.*]] = arith.constant 3145776 : i32
+// CHECK: %[[E0:.*]] = llvm.inline_asm {{.*}} %[[MOVED]], %[[UPPER]], %[[E1024]] :
+// CHECK: %[[MASK:.*]] = arith.constant 983055 : i32
+// CHECK: llvm.inline_asm {{.*}} %[[LOW]], %[[MASK]], %[[E0]] :
 // CHECK: %[[TWO:.*]] = arith.constant 2 : i32
 // CHECK: arith.shli %[[UP]], %[[TWO]] : i32
+// CHECK: arith.shrui %[[UP]], %[[TWO]] : i32
 // CHECK: %[[TWELVE:.*]] = arith.constant 12 : i32
 // CHECK: arith.shrui %[[LOW]], %[[TWELVE]] : i32
-// CHECK: arith.shrui %[[UP]], %[[TWO]] : i32
 // CHECK: %[[BIAS:.*]] = arith.constant dense<1.056000e+03> : vector<8xf16>
 // CHECK: arith.subf %{{.*}}, %[[BIAS]] : vector<8xf16>
 decant.kernel @widens_6(%low: i32, %high: i32, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
@@ -167,7 +166,8 @@ decant.kernel @widens_6(%low: i32, %high: i32, %out: memref<8xf16>) attributes {
 // -----
 
 // Of 3 bits, the upper fields of a tile are one byte, here the third (0x4442 is
-// 17474), whose upper half goes 12 bits further up. Biased numbers stay so.
+// 17474), whose upper half goes 12 bits further up. Biased numbers have no exponent
+// and no bias taken off: the upper bits (0x00040004 is 262148) are only masked.
 // CHECK-LABEL: gpu.func @widens_3(
 // CHECK-SAME: %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32,
 // CHECK: %[[PAIRS:.*]] = arith.constant 16704 : i32
@@ -177,6 +177,9 @@ decant.kernel @widens_6(%low: i32, %high: i32, %out: memref<8xf16>) attributes {
 // CHECK: %[[TWELVE:.*]] = arith.constant 12 : i32
 // CHECK: %[[MOVED:.*]] = arith.shli %[[BYTE]], %[[TWELVE]] : i32
 // CHECK: arith.ori %[[BYTE]], %[[MOVED]] : i32
+// CHECK: arith.constant 262148 : i32
+// CHECK: arith.andi
+// CHECK-NOT: 1677747200
 // CHECK-NOT: arith.subf
 // CHECK: gpu.return
 decant.kernel @widens_3(%low: i32, %high: i32, %out: memref<8xf16>) attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {

@@ -69,7 +69,7 @@
 // CHECK: vector.load %q[
 // CHECK: memref.load %v[
 // Shared memory of the read alone: the fold's is laid over it.
-// CHECK: %[[SHARED:.*]] = decant.scratch : memref<2496xi8, #gpu.address_space<workgroup>>
+// CHECK: %[[SHARED:.*]] = decant.scratch : memref<2512xi8, #gpu.address_space<workgroup>>
 // Panels of 4 records, then 2 compensators, up to 8 terms, with 8 elements between
 // them: 8 x 40 x 2 bytes; one weight for each row of a tile.
 // CHECK: %[[KEYS:.*]] = memref.view %[[SHARED]][%c0][] {{.*}} to memref<8x40xf16,
@@ -94,26 +94,37 @@
 // CHECK: decant.lane_shift %{{.*}} by 2 : f32
 // CHECK-NOT: decant.lane_shift
 // Two vectors as high part and rest are four rows; both forms of each, with the key
-// scales and without, are brought to the range of f16 by one reduction.
+// scales and without, are eight. Each warp of two picks an operand by its number, in
+// two rounds, and brings it to the range of f16.
+// CHECK: %[[BOTH:.*]] = memref.view %[[SHARED]][%c1344][] {{.*}} to memref<8x40xf16,
 // CHECK: %[[FOLDED:.*]] = memref.view %[[SHARED]][%c1344][] {{.*}} to memref<4x40xf16,
 // CHECK: %[[PLAIN:.*]] = memref.view %[[SHARED]][{{.*}} to memref<4x40xf16,
-// CHECK: decant.lane_reduce magnitude %{{.*}} over <key> : vector<4xf32>
+// CHECK: %[[FACTORS:.*]] = memref.view %[[SHARED]][{{.*}} to memref<1x4xf32,
+// CHECK: %[[OTHER:.*]] = arith.cmpi eq, %[[N:.*]], %c1 : index
+// CHECK: arith.select %[[OTHER]], %{{.*}}, %{{.*}} : vector<1xf32>
+// CHECK: decant.lane_reduce magnitude %{{.*}} over <key> : vector<1xf32>
+// CHECK: vector.store %{{.*}}, %[[BOTH]][
+// CHECK: memref.store %{{.*}}, %[[FACTORS]][%c0, %[[N]]] : memref<1x4xf32,
+// CHECK: decant.lane_reduce magnitude %{{.*}} over <key> : vector<1xf32>
+// CHECK-NOT: decant.lane_reduce
 // CHECK-NOT: decant.barrier
 // CHECK: decant.copy_wait
 // CHECK-NEXT: decant.barrier
 // Scores over two tiles of keys, few enough for each warp to form them all, stay in
-// registers; then the codes, two tiles; then the scores as high part and rest, and
-// the terms.
+// registers; then the codes, two tiles, biased, from what takes the bias off; then
+// the scores as high part and rest, and the terms.
 // CHECK: decant.load_tile %[[PLAIN]][%c0, %c0] lane %[[KL]] right rows 4 : {{.*}} -> vector<8xf16>
 // CHECK: %[[S:.*]] = decant.mma %{{.*}}, %{{.*}}, %[[ZERO:.*]] : vector<8xf16>
 // CHECK: decant.mma %{{.*}}, %{{.*}}, %[[S]] : vector<8xf16>
 // CHECK-NOT: decant.barrier
 // CHECK: decant.load_tile %[[FOLDED]][%c0, %c0] lane %[[KL]] right rows 4 : {{.*}} -> vector<8xf16>
+// CHECK: %[[B:.*]] = decant.mma %[[BIAS:.*]], %[[X0:.*]], %[[ZERO]]
+// CHECK: %[[START:.*]] = decant.mma %[[BIAS]], %[[X1:.*]], %[[B]]
 // CHECK: %[[LOW:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [0], sizes = [8]
-// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] : vector<8xi8> -> vector<8xf16>
-// CHECK: %[[P:.*]] = decant.mma %[[A0]], %{{.*}}, %[[ZERO]]
+// CHECK: %[[A0:.*]] = decant.unpack_codes %[[LOW]] biased : vector<8xi8> -> vector<8xf16>
+// CHECK: %[[P:.*]] = decant.mma %[[A0]], %[[X0]], %[[START]]
 // CHECK: %[[HIGH:.*]] = vector.extract_strided_slice %[[CODES]] {offsets = [8], sizes = [8]
-// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]] : vector<8xi8>
+// CHECK: %[[A1:.*]] = decant.unpack_codes %[[HIGH]] biased : vector<8xi8>
 // CHECK: decant.mma %[[A1]], %{{.*}}, %[[P]]
 // CHECK: %[[SCORES:.*]] = decant.transpose
 // CHECK: %[[U:.*]] = decant.load_tile %[[VALUES]][%c0, %{{.*}}] lane %[[KL]] transposed : {{.*}} -> vector<4xf16>
@@ -136,7 +147,7 @@
 
 // A boundary of its own leaves the step without a fold, and with less memory.
 // APART-LABEL: decant.kernel @step(
-// APART: decant.scratch : memref<2496xi8,
+// APART: decant.scratch : memref<2512xi8,
 // APART-NOT: decant.call
 // APART-NOT: decant.pack_codes
 // APART-NOT: arith.cmpi uge

@@ -27,6 +27,9 @@ namespace {
 constexpr int kColumns = 8;
 /// Cholesky is written out, for as many columns at once.
 constexpr int kMaxCholesky = 8;
+/// Share of a column's squared norm outside the span of those before it, below
+/// which a pass leaves it askew by more than about 2^-24 / this.
+constexpr double kNearSpan = 0x1p-11;
 
 int pairsOf(int rank) { return rank * (rank + 1) / 2; }
 
@@ -113,7 +116,7 @@ void MmaFold::multiplyGroup(VectorAxis axis, const View &from, const View &to,
   /// A lane has columns 2t and 2t + 1 of elements g and g + 8.
   auto store = [&](Value element, Value product) {
     Value terms = h.sumTerms(scores, termsOf(onto), element);
-    Value factor = power(axis).factor;
+    Value factor = t.mul(power(axis).factor, t.f32(1 / warp.codeUnit()));
     t.ifTrue(warp.less(warp.pair, t.index(count)), [&] {
       for (int half = 0; half < 2; ++half) {
         Value at = t.add(t.add(element, warp.group), t.index(8 * half));
@@ -189,8 +192,7 @@ SmallVector<Value> MmaFold::overValues(const View &columns, int count,
   return withoutBias(sums);
 }
 
-/// The last sum is what the bias has added to each of the others: as large as
-/// 2^10 of them, whose last bits a fit can do without.
+/// The last sum is what the bias has added to each of the others.
 SmallVector<Value> MmaFold::withoutBias(ArrayRef<Value> sums) {
   SmallVector<Value> products;
   for (Value sum : sums.drop_back())
@@ -201,12 +203,17 @@ SmallVector<Value> MmaFold::withoutBias(ArrayRef<Value> sums) {
 //===--- orthonormal columns ----------------------------------------------===//
 
 /// By Cholesky of their Gram matrix. One pass leaves errors of the size of the
-/// matrix's condition: enough for a span, while what is stored takes two. A
-/// pivot below the floor is a dead direction, which becomes zero.
+/// matrix's condition: enough for a span, while what is stored takes a second
+/// one where a column is nearly in the span of those before it. A pivot below
+/// the floor is a dead direction, which becomes zero.
 void MmaFold::orthonormalise(VectorAxis axis, const View &columns, int passes) {
   if (rank <= kMaxCholesky) {
-    for (int pass = 0; pass < passes; ++pass)
-      orthonormaliseGroup(axis, columns, rank, t.index(0), {});
+    Value again =
+        orthonormaliseGroup(axis, columns, rank, t.index(0), /*floor=*/{});
+    if (passes > 1)
+      t.ifTrue(again, [&] {
+        orthonormaliseGroup(axis, columns, rank, t.index(0), /*floor=*/{});
+      });
     return;
   }
   t.loop(t.index(0), t.index(passes), 1, {},
@@ -217,8 +224,9 @@ void MmaFold::orthonormalise(VectorAxis axis, const View &columns, int passes) {
 }
 
 /// Columns first .. first + count - 1; `floor` is null: from their own norms.
-void MmaFold::orthonormaliseGroup(VectorAxis axis, const View &columns,
-                                  int count, Value first, Value floor) {
+/// Gives whether a second pass is of use.
+Value MmaFold::orthonormaliseGroup(VectorAxis axis, const View &columns,
+                                   int count, Value first, Value floor) {
   const int64_t mark = h.arena.mark();
   const View gram = h.arena.take(ElementType::F32, 1, pairsOf(count));
   formProducts(axis, columns, gram, pairsOf(count), [&](Value pair) {
@@ -234,9 +242,10 @@ void MmaFold::orthonormaliseGroup(VectorAxis axis, const View &columns,
     return std::pair(t.add(first, i), t.add(first, j));
   });
   t.barrier();
-  choleskyPass(axis, columns, gram, count, first, floor);
+  Value again = choleskyPass(axis, columns, gram, count, first, floor);
   t.barrier();
   h.arena.reset(mark);
+  return again;
 }
 
 /// A factor of more columns does not fit into registers: each eight of them are
@@ -352,9 +361,9 @@ Value MmaFold::product(VectorAxis axis, const View &columns, Value i, Value j) {
   return t.reduce(ReduceKind::Add, sum);
 }
 
-void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
-                           const View &gram, int rank, Value first,
-                           Value floor) {
+Value MmaFold::choleskyPass(VectorAxis axis, const View &columns,
+                            const View &gram, int rank, Value first,
+                            Value floor) {
   const int dim = dimOf(axis);
   auto entry = [&](int i, int j) {
     return t.loadScalar(gram, t.index(0), t.index(pairsOf(i) + j));
@@ -367,6 +376,7 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
   }
   SmallVector<SmallVector<Value>> lower(rank);
   SmallVector<Value> inverse, alive;
+  Value again = arith::ConstantIntOp::create(t.b, 0, /*width=*/1);
   auto minusProduct = [&](Value x, Value y, Value z) {
     return math::FmaOp::create(t.b, arith::NegFOp::create(t.b, x), y, z)
         .getResult();
@@ -383,6 +393,10 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
       pivot = minusProduct(lower[i][k], lower[i][k], pivot);
     alive.push_back(
         arith::CmpFOp::create(t.b, arith::CmpFPredicate::OGT, pivot, floor));
+    Value near = arith::CmpFOp::create(t.b, arith::CmpFPredicate::OLT, pivot,
+                                       t.mul(entry(i, i), t.f32(kNearSpan)));
+    again = arith::OrIOp::create(t.b, again,
+                                 arith::AndIOp::create(t.b, alive[i], near));
     Value safe = arith::SelectOp::create(t.b, alive[i], pivot, t.f32(1));
     inverse.push_back(arith::SelectOp::create(
         t.b, alive[i], math::RsqrtOp::create(t.b, safe), t.f32(0)));
@@ -403,6 +417,7 @@ void MmaFold::choleskyPass(VectorAxis axis, const View &columns,
         t.storeScalar(columns, t.add(first, t.index(i)), element, x[i]);
     });
   });
+  return again;
 }
 
 /// What a fitted term's elements over `codeScale` become: codes of bytes.

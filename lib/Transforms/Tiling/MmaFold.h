@@ -112,13 +112,15 @@ private:
                                             mlir::Value c);
   llvm::SmallVector<mlir::Value> withoutBias(llvm::ArrayRef<mlir::Value> sums);
   void orthonormalise(VectorAxis axis, const View &columns, int passes);
-  void orthonormaliseGroup(VectorAxis axis, const View &columns, int count,
-                           mlir::Value first, mlir::Value floor);
+  mlir::Value orthonormaliseGroup(VectorAxis axis, const View &columns,
+                                  int count, mlir::Value first,
+                                  mlir::Value floor);
   void orthonormaliseInGroups(VectorAxis axis, const View &columns);
   void project(VectorAxis axis, const View &columns, mlir::Value before,
                mlir::Value first);
-  void choleskyPass(VectorAxis axis, const View &columns, const View &gram,
-                    int rank, mlir::Value first, mlir::Value floor);
+  mlir::Value choleskyPass(VectorAxis axis, const View &columns,
+                           const View &gram, int rank, mlir::Value first,
+                           mlir::Value floor);
   using ColumnsOf =
       llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value)>;
   void formProducts(VectorAxis axis, const View &columns, const View &out,

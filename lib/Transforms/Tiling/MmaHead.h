@@ -127,6 +127,13 @@ private:
                        mlir::Value firstElement);
   llvm::SmallVector<mlir::Value> readGroup(llvm::ArrayRef<mlir::Value> vectors,
                                            bool first);
+  //===--- operands of a read (MmaColumns.cpp) ----------------------------===//
+  void spreadColumns(llvm::ArrayRef<mlir::Value> vectors, const View &folded,
+                     const View &plain, const View &both, const View &factors);
+  void spreadRound(llvm::ArrayRef<mlir::Value> vectors, int first, int end,
+                   const View &panel, int panelFirst, const View &factors);
+  void storeColumn(const View &panel, mlir::Value row, mlir::Value part,
+                   bool isFolded);
   llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
   bool decaysKeys() const {
     return layout.record.keyDecay == DecayShape::Vector;

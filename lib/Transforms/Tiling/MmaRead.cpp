@@ -223,34 +223,54 @@ SmallVector<Value> MmaHead::loadChunks(Value c) {
 
 SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
   const int tiles = warp.valueTilesPerWarp;
+  auto rightOf = [&](Value c) {
+    return warp.rightOfFirst(columns, 2 * count,
+                             t.mul(c, t.index(warp.tilesPerChunk * kTile)),
+                             warp.tilesPerChunk);
+  };
+  const bool rolled = tiles * warp.chunks > kMaxChunksInFlight;
+  // Products start from what takes the bias off, which needs no codes.
+  SmallVector<SmallVector<Value>> rights; // [chunk] unless rolled
+  Value start = warp.zeroSum();
+  auto addBias = [&](ArrayRef<Value> right, Value sum) {
+    for (Value operand : right)
+      sum = warp.biasMma(operand, sum);
+    return sum;
+  };
+  if (rolled)
+    start = t.loop(t.index(0), t.index(warp.chunks), 1, {start},
+                   [&](Value c, ValueRange carried) -> SmallVector<Value> {
+                     return {addBias(rightOf(c), carried[0])};
+                   })[0];
+  for (int c = 0; c < warp.chunks && !rolled; ++c) {
+    rights.push_back(rightOf(t.index(c)));
+    start = addBias(rights.back(), start);
+  }
   if (arrival)
     BulkWaitOp::create(t.b, arrival);
-  auto addChunks = [&](ArrayRef<Value> chunks, Value c,
+  auto addChunks = [&](ArrayRef<Value> chunks, ArrayRef<Value> right,
                        SmallVector<Value> &sums) {
-    const SmallVector<Value> right = warp.rightOfFirst(
-        columns, 2 * count, t.mul(c, t.index(warp.tilesPerChunk * kTile)),
-        warp.tilesPerChunk);
     for (auto [chunk, sum] : llvm::zip(chunks, sums))
       for (int n = 0; n < warp.tilesPerChunk; ++n)
-        sum = warp.mma(warp.tileOf(chunk, n, /*biased=*/false), right[n], sum);
+        sum = warp.codesMma(chunk, n, /*transpose=*/false, right[n], sum);
   };
-  auto load = [&](Value c) { return loadChunks(c); };
-  SmallVector<Value> sums(tiles, warp.zeroSum());
-  if (tiles * warp.chunks > kMaxChunksInFlight)
-    sums = t.loop(t.index(0), t.index(warp.chunks), 1, sums,
+  SmallVector<Value> sums(tiles, start);
+  if (rolled)
+    return t.loop(t.index(0), t.index(warp.chunks), 1, sums,
                   [&](Value c, ValueRange carried) {
                     SmallVector<Value> next(carried);
-                    addChunks(load(c), c, next);
+                    addChunks(loadChunks(c), rightOf(c), next);
                     return next;
                   });
-  else
-    for (int c = 0; c < warp.chunks; ++c) {
-      if (loaded->codes.empty())
-        addChunks(load(t.index(c)), t.index(c), sums);
-      else
-        addChunks(ArrayRef(loaded->codes).slice(c * tiles, tiles), t.index(c),
-                  sums);
-    }
+  for (int c = 0; c < warp.chunks; ++c) {
+    SmallVector<Value> chunks;
+    if (loaded->codes.empty())
+      chunks = loadChunks(t.index(c));
+    else
+      chunks.assign(loaded->codes.begin() + c * tiles,
+                    loaded->codes.begin() + (c + 1) * tiles);
+    addChunks(chunks, rights[c], sums);
+  }
   return sums;
 }
 
@@ -259,8 +279,11 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   const Loaded &now = *loaded;
   arena.reset(workspace);
   const int64_t width = layout.paddedKey + 8;
+  const View both = arena.take(warp.halfType(), 4 * count, width);
+  arena.reset(workspace);
   const View folded = arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(termType, 2 * count, width);
+  const View factors = arena.take(ElementType::F32, 1, 2 * count);
   // Where decays were, which by then are in the keys.
   const int64_t behind = arena.mark();
   arena.reset(decayPlace);
@@ -274,49 +297,7 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
     arena.reset(behind);
   }
 
-  // Both operands of every product are brought to the range of f16.
-  SmallVector<Value> operands, largest;
-  for (Value vector : vectors)
-    operands.push_back(
-        t.scale(t.scale(vector, now.window.keyDecay), now.keyScale));
-  operands.append(vectors.begin(), vectors.end());
-  for (Value operand : operands)
-    largest.push_back(
-        t.reduce(ReduceKind::Max, math::AbsFOp::create(t.b, operand)));
-  Value maxima =
-      t.laneReduce(ReduceKind::Magnitude,
-                   vector::FromElementsOp::create(
-                       t.b, t.vectorOf(int64_t(largest.size())), largest),
-                   VectorAxis::Key);
-  SmallVector<Value> factors, places;
-  if (slabs)
-    places = slabs->positions(t.firstKey, t.schedule.keysPerLane);
-  Value within = t.inside(VectorAxis::Key);
-  for (int n = 0; n < 2 * count; ++n) {
-    Value operand = operands[n];
-    const bool isFolded = n < count;
-    const WarpTile::PowerOfTwo power = warp.powerOfTwo(t.element(maxima, n));
-    factors.push_back(power.factor);
-    // All warps hold the vector; each writes a share of them.
-    Value mine = warp.equal(t.valueLane, n % warp.warps);
-    if (within)
-      mine = arith::AndIOp::create(t.b, mine, within);
-    t.ifTrue(mine, [&] {
-      const View &panel = isFolded ? folded : plain;
-      auto [high, rest] = warp.split(t.scale(operand, power.inverse),
-                                     isFolded ? warp.halfType() : termType);
-      Value row = t.index(2 * (isFolded ? n : n - count));
-      auto store = [&](Value at, Value part) {
-        if (!isFolded || !slabs)
-          return warp.storeRaw(panel, at, t.firstKey, part);
-        for (auto [i, place] : llvm::enumerate(places))
-          memref::StoreOp::create(t.b, t.element(part, i), panel.memref,
-                                  ValueRange{at, place});
-      };
-      store(row, high);
-      store(t.add(row, t.index(1)), rest);
-    });
-  }
+  spreadColumns(vectors, folded, plain, both, factors);
   if (first)
     finishTerms(now.window.keyDecay, now.window.fill);
   CopyWaitOp::create(t.b);
@@ -343,10 +324,13 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   SmallVector<Value> results;
   for (int c = 0; c < count; ++c) {
     Value dense = t.loadAlong(VectorAxis::Value, sums, t.index(c));
-    dense = t.scale(t.scale(dense, factors[c]), now.valueScale);
+    Value factor = t.scale(t.loadScalar(factors, t.index(0), t.index(c)),
+                           t.f32(1 / warp.codeUnit()));
+    dense = t.scale(t.scale(dense, factor), now.valueScale);
     if (hasTerms()) {
       Value terms = t.loadAlong(VectorAxis::Value, termSums, t.index(c));
-      dense = t.add(t.scale(terms, factors[count + c]), dense);
+      factor = t.loadScalar(factors, t.index(0), t.index(count + c));
+      dense = t.add(t.scale(terms, factor), dense);
     }
     results.push_back(dense);
   }

@@ -397,9 +397,13 @@ void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,
       llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
 }
 
+double WarpTile::codeUnit() const {
+  return elementBits(layout.codes.type) == 16 ? 1 : 0x1p-24;
+}
+
 double WarpTile::codeBias() const {
   const int64_t bits = elementBits(layout.codes.type);
-  return bits == 16 ? 0 : 1024.0 + double(1 << (bits - 1));
+  return bits == 16 ? 0 : double(1 << (bits - 1)) * codeUnit();
 }
 
 Value WarpTile::codesMma(Value chunk, int n, bool transpose, Value right,

@@ -136,10 +136,11 @@ public:
   /// Tiles of f32, or of f16 that are multiplied by `scale` on the way.
   void storeChunk(const View &codes, mlir::Value valueTile, mlir::Value chunk,
                   llvm::ArrayRef<mlir::Value> tiles, mlir::Value scale = {});
-  /// Eight codes of the chunk's n-th tile as f16 or bf16; biased integers are
-  /// codeBias() more, which saves instructions.
+  /// Eight codes of the chunk's n-th tile as f16 or bf16. Biased integers save
+  /// instructions: code codeUnit() + codeBias(), whose bits are those stored.
   mlir::Value tileOf(mlir::Value chunk, int n, bool biased);
   mlir::Value unpack(mlir::Value tile, bool biased);
+  double codeUnit() const;
   double codeBias() const;
   /// sum + the chunk's n-th tile, or its transpose, biased, times `right`; and
   /// what takes the bias off such a product.

@@ -193,6 +193,7 @@ TEST_P(OnProcessor, CodesAreUnpackedAndPacked) {
   for (int bits : {8, 4, 2}) {
     std::vector<uint8_t> packed(lanes * bits), again(lanes * bits);
     std::vector<uint16_t> halves(lanes * 8), want(lanes * 8);
+    std::vector<uint16_t> biased(lanes * 8), wantBiased(lanes * 8);
     std::vector<float> codes(lanes * 8);
     std::vector<uint8_t> wantPacked(lanes * bits, 0);
     for (int i = 0; i < lanes * bits; ++i)
@@ -204,6 +205,8 @@ TEST_P(OnProcessor, CodesAreUnpackedAndPacked) {
         const int shift = field * bits % 8, half = 1 << (bits - 1);
         const int code = ((packed[byte] >> shift) & ((1 << bits) - 1)) - half;
         want[lane * 8 + e] = toHalf(code, ElementType::F16);
+        // In units of 2^-24, numbers below 1024 are their own bits.
+        wantBiased[lane * 8 + e] = uint16_t(code + half);
         // -half is no code of a scale that is symmetric.
         const int legal = std::max(code, 1 - half);
         codes[lane * 8 + e] = float(legal);
@@ -212,6 +215,7 @@ TEST_P(OnProcessor, CodesAreUnpackedAndPacked) {
     runLanes(
         32, 8,
         fmt::format("%in: memref<256x{0}xi8>, %halves: memref<256x8xf16>, "
+                    "%biased: memref<256x8xf16>, "
                     "%codes: memref<256x8xf32>, %again: memref<256x{0}xi8>",
                     bits),
         fmt::format(
@@ -220,14 +224,21 @@ TEST_P(OnProcessor, CodesAreUnpackedAndPacked) {
                %x = decant.unpack_codes %p : vector<{0}xi8> -> vector<8xf16>
                vector.store %x, %halves[%t, %zero]
                    : memref<256x8xf16>, vector<8xf16>
+               %y = decant.unpack_codes %p biased
+                   : vector<{0}xi8> -> vector<8xf16>
+               vector.store %y, %biased[%t, %zero]
+                   : memref<256x8xf16>, vector<8xf16>
                %c = vector.load %codes[%t, %zero]
                    : memref<256x8xf32>, vector<8xf32>
                %q = decant.pack_codes %c : vector<8xf32> -> vector<{0}xi8>
                vector.store %q, %again[%t, %zero]
                    : memref<256x{0}xi8>, vector<{0}xi8>)",
             bits),
-        {packed.data(), halves.data(), codes.data(), again.data()}, GetParam());
+        {packed.data(), halves.data(), biased.data(), codes.data(),
+         again.data()},
+        GetParam());
     EXPECT_EQ(halves, want) << bits << " bits";
+    EXPECT_EQ(biased, wantBiased) << bits << " bits";
     EXPECT_EQ(again, wantPacked) << bits << " bits";
   }
 }
@@ -242,6 +253,7 @@ TEST_P(OnProcessor, CodesOfTwoPlanesAreUnpackedAndPacked) {
       std::vector<uint32_t> words(lanes * 2), packed(lanes * 2);
       std::vector<uint32_t> wantPacked(lanes * 2, 0);
       std::vector<uint16_t> halves(lanes * 8), want(lanes * 8);
+      std::vector<uint16_t> biased(lanes * 8), wantBiased(lanes * 8);
       std::vector<float> codes(lanes * 8);
       for (int i = 0; i < 2 * lanes; ++i)
         words[i] = 0x9E3779B9u * (i + 1) ^ uint32_t(i) << 13;
@@ -255,6 +267,7 @@ TEST_P(OnProcessor, CodesOfTwoPlanesAreUnpackedAndPacked) {
           const int code =
               int(bitsOf(0, lower) | bitsOf(1, upper) << lower) - half;
           want[lane * 8 + e] = toHalf(code, ElementType::F16);
+          wantBiased[lane * 8 + e] = uint16_t(code + half);
           const int legal = std::max(code, 1 - half);
           codes[lane * 8 + e] = float(legal);
           const uint32_t stored = legal + half;
@@ -264,6 +277,7 @@ TEST_P(OnProcessor, CodesOfTwoPlanesAreUnpackedAndPacked) {
         }
       runLanes(32, 8,
                "%in: memref<256x2xi32>, %halves: memref<256x8xf16>, "
+               "%biased: memref<256x8xf16>, "
                "%codes: memref<256x8xf32>, %again: memref<256x2xi32>",
                fmt::format(
                    R"(%l = memref.load %in[%t, %zero] : memref<256x2xi32>
@@ -272,15 +286,21 @@ TEST_P(OnProcessor, CodesOfTwoPlanesAreUnpackedAndPacked) {
                      : vector<8xf16>
                  vector.store %x, %halves[%t, %zero]
                      : memref<256x8xf16>, vector<8xf16>
+                 %y = decant.unpack_planes %l, %h part {1} bits {0} biased
+                     : vector<8xf16>
+                 vector.store %y, %biased[%t, %zero]
+                     : memref<256x8xf16>, vector<8xf16>
                  %c = vector.load %codes[%t, %zero]
                      : memref<256x8xf32>, vector<8xf32>
                  %p:2 = decant.pack_planes %c bits {0} : vector<8xf32>
                  memref.store %p#0, %again[%t, %zero] : memref<256x2xi32>
                  memref.store %p#1, %again[%t, %one] : memref<256x2xi32>)",
                    bits, part),
-               {words.data(), halves.data(), codes.data(), packed.data()},
+               {words.data(), halves.data(), biased.data(), codes.data(),
+                packed.data()},
                GetParam());
       EXPECT_EQ(halves, want) << bits << " bits, part " << part;
+      EXPECT_EQ(biased, wantBiased) << bits << " bits, part " << part;
       EXPECT_EQ(packed, wantPacked) << bits << " bits";
     }
 }
