@@ -170,16 +170,37 @@ private:
     DECANT_ASSIGN(result.flushed,
                   compareStates(reference, expected, run, tested));
     DECANT_TRY(run.checkPoison());
+    DECANT_ASSIGN(const double bound,
+                  boundOf(reference, expected, tested.info().tensorCores));
     for (double error :
          {result.output, result.state, result.unpacked, result.flushed})
-      if (!(error <= agreementBound(tested, expected)))
+      if (!(error <= bound))
         result.verdict = "an error is above the bound";
     return {};
   }
 
   static Expected<std::vector<double>> someStates(const LayerRun &run,
                                                   const Program &program) {
-    return decodeStates(run, program, run.slotPlan().slots, kStates);
+    DECANT_ASSIGN(StoredStates states,
+                  decodeStates(run, program, run.slotPlan().slots, kStates));
+    return std::move(states.values);
+  }
+
+  /// For errors over all heads, after the flush behind the last token.
+  Expected<double> boundOf(const LayerRun &reference, const Program &expected,
+                           bool tensorCores) {
+    DECANT_ASSIGN(
+        const StoredStates states,
+        decodeStates(reference, expected, reference.slotPlan().slots, kStates));
+    RoundingCost cost;
+    cost.codes = norm(states.rounding) / norm(states.values);
+    cost.records = recordRounding(expected.layout());
+    const int64_t flush = expected.info().window > 1;
+    cost.roundings = roundingsOf(expected.layout(), options.tokens) + flush;
+    return agreementBound(cost, tensorCores);
+  }
+  static double norm(const std::vector<double> &x) {
+    return relativeError(x, std::vector<double>(x.size()));
   }
 
   Expected<double> compareStates(const LayerRun &reference,

@@ -8,155 +8,101 @@
 
 #include "Agreement.h"
 
-#include "decant/Core/Numeric.h"
-#include "decant/Reference/Codec.h"
-
-#include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <set>
+#include <fmt/format.h>
 
 using namespace decant;
 using namespace decant::bench;
 
 namespace {
 
-/// Beyond a whole window, so that tokens are decoded with a folded state too.
-constexpr int64_t kTokensBehindWindow = 4;
-/// Different rows of inputs; larger batches repeat them.
-constexpr int64_t kDistinctRows = 61;
-
-/// The first, the last and two between them.
-std::vector<int64_t> someRows(int64_t batch) {
-  const std::set<int64_t> rows = {0, batch / 3, batch / 2, batch - 1};
-  return {rows.begin(), rows.end()};
-}
-
 /// Between targets that form sums in the same order: half a unit of bf16.
 constexpr double kSameOrder = 2e-3;
-constexpr double kPeakOverMean = 4;
+
+/// ||x - ref|| and ||ref||.
+class Norms {
+public:
+  void add(const double *x, const double *ref, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      error += (x[i] - ref[i]) * (x[i] - ref[i]);
+      norm += ref[i] * ref[i];
+    }
+  }
+  double expected() const { return std::sqrt(norm); }
+  double relative() const {
+    return norm == 0 ? std::sqrt(error) : std::sqrt(error / norm);
+  }
+
+private:
+  double error = 0, norm = 0;
+};
 
 } // namespace
 
-double decant::bench::agreementBound(const Program &tested,
-                                     const Program &expected) {
-  return agreementBound(tested.layout(), tested.info().tensorCores ||
-                                             expected.info().tensorCores);
-}
-
-double decant::bench::agreementBound(const SlotLayout &layout,
+double decant::bench::agreementBound(const RoundingCost &cost,
                                      bool tensorCores) {
-  const ElementType codes = layout.codes.type;
   if (!tensorCores)
     return kSameOrder;
-  // The spacing of what is stored, relative to what it stores.
-  double spacing = 0;
-  if (isInteger(codes))
-    spacing = kPeakOverMean / maxCode(codes);
-  else if (isSmallFloat(codes)) // half a step of the top binade
-    spacing = std::ldexp(1.0, -smallFloat(codes).fractionBits);
-  else if (codes == ElementType::BF16 ||
-           layout.recordKeys.type == ElementType::BF16)
-    spacing = 0x1p-8;
-  return kSameOrder + std::sqrt(2.0) * spacing / std::sqrt(12.0);
+  const double codes = std::sqrt(2.0 * double(cost.roundings)) * cost.codes;
+  const double records = std::sqrt(2.0) * cost.records;
+  return std::hypot(kSameOrder, codes, records);
 }
 
 double decant::bench::relativeError(const std::vector<double> &x,
                                     const std::vector<double> &ref) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    error += (x[i] - ref[i]) * (x[i] - ref[i]);
-    norm += ref[i] * ref[i];
-  }
-  return norm == 0 ? std::sqrt(error) : std::sqrt(error / norm);
-}
-
-Expected<std::vector<double>>
-decant::bench::decodeStates(const LayerRun &run, const Program &program,
-                            const std::vector<int32_t> &slots, int count) {
-  std::vector<double> states;
-  const SlotLayout &layout = program.layout();
-  for (int32_t slot : slots) {
-    if (slot < 0 || count-- <= 0)
-      continue;
-    DECANT_ASSIGN(const std::vector<uint8_t> bytes, run.slot(slot));
-    for (int head = 0; head < layout.valueHeads; ++head) {
-      const std::vector<double> state = decodeHead(
-          layout.ofHead(head), bytes.data() + layout.headOffset(head));
-      states.insert(states.end(), state.begin(), state.end());
-    }
-  }
-  return states;
-}
-
-namespace {
-
-/// Rows `chosen` of a batch whose run holds `rows` of them; `places` are theirs
-/// in the run.
-Expected<BatchResults> decodeRows(const DecodeSpec &spec,
-                                  std::shared_ptr<Device> device,
-                                  const Program &program, int64_t batch,
-                                  const std::vector<int64_t> &chosen,
-                                  const std::vector<int64_t> &places,
-                                  int64_t rows) {
-  DECANT_ASSIGN(
-      LayerRun run,
-      LayerRun::create(spec, device, program,
-                       SlotPlan::dense(rows, program.info().slotBytes)));
-  BatchResults result;
-  result.rows = int64_t(chosen.size());
-  result.tokens = program.info().window + kTokensBehindWindow;
-  const int64_t width = int64_t(spec.heads.value) * spec.heads.valueDim;
-  for (int token = 0; token < result.tokens; ++token) {
-    const TokenInputs inputs = makeToken(spec, program.stepArguments(),
-                                         std::min(batch, kDistinctRows), token);
-    DECANT_TRY(run.upload(rows == batch ? inputs : inputs.select(chosen)));
-    DECANT_TRY(run.step());
-    DECANT_ASSIGN(const std::vector<float> outputs, run.outputs());
-    for (int64_t row : places)
-      result.outputs.insert(result.outputs.end(), outputs.begin() + row * width,
-                            outputs.begin() + (row + 1) * width);
-  }
-  DECANT_TRY(run.checkPoison());
-  std::vector<int32_t> slots;
-  for (int64_t row : places)
-    slots.push_back(run.slotPlan().slots[row]);
-  DECANT_ASSIGN(result.states,
-                decodeStates(run, program, slots, int(slots.size())));
-  return result;
-}
-
-} // namespace
-
-Expected<BatchResults>
-decant::bench::expectedBatch(const DecodeSpec &spec,
-                             std::shared_ptr<Device> device,
-                             const Program &program, int64_t batch) {
-  const std::vector<int64_t> chosen = someRows(batch);
-  std::vector<int64_t> places(chosen.size());
-  std::iota(places.begin(), places.end(), 0);
-  return decodeRows(spec, std::move(device), program, batch, chosen, places,
-                    int64_t(chosen.size()));
-}
-
-Expected<BatchResults>
-decant::bench::testedBatch(const DecodeSpec &spec,
-                           std::shared_ptr<Device> device,
-                           const Program &program, int64_t batch) {
-  const std::vector<int64_t> chosen = someRows(batch);
-  return decodeRows(spec, std::move(device), program, batch, chosen, chosen,
-                    batch);
+  Norms norms;
+  norms.add(x.data(), ref.data(), int64_t(x.size()));
+  return norms.relative();
 }
 
 Agreement decant::bench::compare(const BatchResults &tested,
-                                 const BatchResults &expected, double bound) {
-  Agreement result;
-  result.bound = bound;
-  result.rows = tested.rows;
-  result.tokens = tested.tokens;
-  result.output = relativeError(tested.outputs, expected.outputs);
-  result.state = relativeError(tested.states, expected.states);
-  return result;
+                                 const BatchResults &expected) {
+  const int64_t heads = expected.heads, tokens = expected.tokens;
+  const int64_t all = expected.rows * heads; // of a token
+  const int64_t width = int64_t(expected.outputs.size()) / (tokens * all);
+  const int64_t size = int64_t(expected.states.values.size()) / all;
+  const bool tensorCores = tested.tensorCores || expected.tensorCores;
+  Agreement worst;
+  double farthest = -1;
+  for (int64_t at = 0; at < all; ++at) {
+    Norms output, state;
+    for (int64_t token = 0; token < tokens; ++token) {
+      const int64_t begin = (token * all + at) * width;
+      output.add(&tested.outputs[begin], &expected.outputs[begin], width);
+    }
+    state.add(&tested.states.values[at * size],
+              &expected.states.values[at * size], size);
+    RoundingCost cost;
+    cost.roundings = expected.roundings;
+    cost.records = expected.recordRounding;
+    if (state.expected() > 0)
+      cost.codes = expected.states.rounding[at] / state.expected();
+    Agreement head;
+    head.output = output.relative();
+    head.state = state.relative();
+    head.bound = agreementBound(cost, tensorCores);
+    head.row = at / heads;
+    head.head = at % heads;
+    const bool byOutput = !(head.output <= head.state);
+    const double distance = (byOutput ? head.output : head.state) / head.bound;
+    if (distance <= farthest)
+      continue;
+    worst = head;
+    farthest = distance;
+    if (std::isnan(distance)) // beyond all others
+      break;
+  }
+  worst.rows = expected.rows;
+  worst.tokens = tokens;
+  return worst;
+}
+
+std::string decant::bench::describe(const Agreement &agreement) {
+  return fmt::format(
+      "after {} tokens the relative error of the outputs of head {} in one of "
+      "{} rows is {:.2e} and that of its state {:.2e}; {:.2e} is allowed",
+      agreement.tokens, agreement.head, agreement.rows, agreement.output,
+      agreement.state, agreement.bound);
 }
 
 Expected<Agreement> decant::bench::compareBatch(
@@ -168,5 +114,5 @@ Expected<Agreement> decant::bench::compareBatch(
   DECANT_ASSIGN(
       const BatchResults ref,
       expectedBatch(spec, std::move(expectedDevice), expected, batch));
-  return compare(x, ref, agreementBound(tested, expected));
+  return compare(x, ref);
 }

@@ -6,66 +6,62 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Outputs and decoded states of two devices on the same tokens.
+// Outputs and decoded states of two devices on the same tokens, head by head: a
+// fault in one head is not to vanish among the others, and heads differ in what
+// rounding costs them.
 //
-// The bound: bf16 outputs have a half step of 2^-9 = 2.0e-3, and both sides
-// round the same f32 value; so does everything that follows from it.
+// Where both devices form sums in the same order, they may differ by 2e-3 of
+// what is expected: bf16 outputs have a half step of 2^-9, and both sides round
+// the same f32 value; so does everything that follows from it.
+//
+// Tensor cores have an order of their own. Elements near ties are then rounded
+// to neighbours, and at the worst the roundings of the two devices are
+// independent. The error of one has a variance of the squared width of a code
+// over 12, so their difference after n roundings (roundingsOf()) has one of 2 n
+// times that. roundingError() has it from the scales that are stored: how wide
+// codes are beside a head differs tenfold between a head whose elements are all
+// alike and one with a few large ones, or one whose window has decayed what was
+// folded. Records add their own rounding, of the values that a rule has read;
+// keys come from the inputs. The three errors are independent, so their squares
+// are added.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_LIB_BENCH_AGREEMENT_H
 #define DECANT_LIB_BENCH_AGREEMENT_H
 
-#include "SyntheticLayer.h"
+#include "BatchResults.h"
 
 namespace decant::bench {
 
-/// What two targets may differ by. Where both form sums in the same order:
-/// 2e-3, half a unit of the bf16 outputs. Tensor cores have an order of their
-/// own; elements near ties are then rounded to neighbours, and after a few
-/// folds the two roundings are independent: sqrt(2) times the error of one,
-/// which is a spacing / sqrt(12). The spacing of codes is a peak of four times
-/// the mean over the largest code, that of bf16 2^-8.
-double agreementBound(const Program &tested, const Program &expected);
-double agreementBound(const SlotLayout &layout, bool tensorCores);
+/// What two targets may differ by, relative to what is expected.
+struct RoundingCost {
+  double codes = 0;   // of one rounding, relative to the state
+  double records = 0; // relative to them
+  int64_t roundings = 1;
+};
+double agreementBound(const RoundingCost &cost, bool tensorCores);
 
 /// ||x - ref|| / ||ref||, or ||x|| where ref is 0.
 double relativeError(const std::vector<double> &x,
                      const std::vector<double> &ref);
 
-/// The decoded states of the first `count` of these slots that are not padding.
-Expected<std::vector<double>> decodeStates(const LayerRun &run,
-                                           const Program &program,
-                                           const std::vector<int32_t> &slots,
-                                           int count);
-
+/// Of the head that comes nearest to its bound, or is farthest beyond it.
 struct Agreement {
   double output = 0, state = 0; // relative errors
   double bound = 0;
-  int64_t rows = 0; // that were compared
+  int64_t row = 0, head = 0; // of those that were compared
+  int64_t rows = 0;          // that were compared
   int64_t tokens = 0;
 
   /// A NaN is beyond every bound.
   bool good() const { return output <= bound && state <= bound; }
 };
 
-/// What some rows of a batch give: outputs of a window and a few tokens, then
-/// the states.
-struct BatchResults {
-  std::vector<double> outputs, states;
-  int64_t rows = 0, tokens = 0;
-};
+/// A head's bound is that of what is expected in it.
+Agreement compare(const BatchResults &tested, const BatchResults &expected);
 
-/// Decodes only the rows of `batch` that are compared, with the inputs that
-/// they have in it.
-Expected<BatchResults> expectedBatch(const DecodeSpec &spec,
-                                     std::shared_ptr<Device> device,
-                                     const Program &program, int64_t batch);
-/// Decodes all of them and keeps those rows.
-Expected<BatchResults> testedBatch(const DecodeSpec &spec,
-                                   std::shared_ptr<Device> device,
-                                   const Program &program, int64_t batch);
-Agreement compare(const BatchResults &tested, const BatchResults &expected,
-                  double bound);
+/// The errors and what is allowed, as part of a sentence.
+std::string describe(const Agreement &agreement);
 
 /// Decodes a window and a few tokens of `batch` rows with `tested` and compares
 /// some of the rows with `expected`, which decodes only those.

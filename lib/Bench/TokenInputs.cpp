@@ -45,9 +45,16 @@ double decayInput(const InputSpec &inputs, Random &random) {
   return 0;
 }
 
-double element(const std::string &name, const InputSpec &inputs,
+/// Whether an input of this name is a gate, whatever its width. A rule's own
+/// decays begin with g and come as logarithms.
+bool isGate(const std::string &name) {
+  return name == "decay" || isBeta(name) || isGateParameter(name) ||
+         name[0] == 'g';
+}
+
+double element(const std::string &name, const InputSpec &inputs, bool ofVector,
                Random &random) {
-  if (hasKeyHeads(name) || withoutNumber(name) == "v" || name == "qkv")
+  if (ofVector)
     return normal(random);
   if (name == "decay")
     return decayInput(inputs, random);
@@ -57,11 +64,53 @@ double element(const std::string &name, const InputSpec &inputs,
     return uniform(random, -6, 0);
   if (isBeta(name) && inputs.beta == BetaForm::Sigmoid)
     return 2 * normal(random);
-  // A rule's own decays come as logarithms.
   if (name[0] == 'g')
     return -uniform(random, 0.001, 1);
-  // beta, and a rule's own inputs, which are gates more often than not.
+  // beta, and a rule's own numbers, which are gates more often than not.
   return uniform(random, 0.05, 0.95);
+}
+
+/// The vectors that a row of an input is made of.
+struct Vector {
+  int64_t width = 0;
+  bool normed = false; // by the step
+};
+std::vector<Vector> vectorsOf(const DecodeSpec &spec,
+                              const InputTensor &tensor) {
+  const HeadShape &heads = spec.heads;
+  const bool normed = spec.inputs.qkNorm != QkNorm::None;
+  const std::vector<Vector> keys(heads.key, {heads.keyDim, normed});
+  const std::vector<Vector> values(heads.value, {heads.valueDim, false});
+  if (hasKeyHeads(tensor.name))
+    return keys;
+  if (withoutNumber(tensor.name) == "v")
+    return values;
+  if (tensor.name == "qkv") {
+    std::vector<Vector> all = keys;
+    all.insert(all.end(), keys.begin(), keys.end());
+    all.insert(all.end(), values.begin(), values.end());
+    return all;
+  }
+  if (isGate(tensor.name) || !tensor.perRow || tensor.width <= heads.value)
+    return {};
+  return std::vector<Vector>(heads.value, {tensor.width / heads.value, false});
+}
+
+/// Vectors that no step norms get length 1. What a rule writes along one of
+/// them after it has read along another then adds as much as it was told, and
+/// states stay as large as they are in a layer that was trained: of lengths of
+/// sqrt(K), or of elements of one sign, a rule like RWKV-7 makes states that
+/// grow tenfold at every token, out of range and with every difference in them.
+void normalize(const std::vector<Vector> &vectors, std::vector<double> &row) {
+  double *values = row.data();
+  for (const Vector &vector : vectors) {
+    double squares = 0;
+    for (int64_t i = 0; i < vector.width; ++i)
+      squares += values[i] * values[i];
+    for (int64_t i = 0; i < vector.width && !vector.normed; ++i)
+      values[i] /= std::sqrt(squares);
+    values += vector.width;
+  }
 }
 
 } // namespace
@@ -118,11 +167,19 @@ TokenInputs decant::bench::makeToken(const DecodeSpec &spec,
     words.push_back(tensor.perRow ? unsigned(token) : 0);
     std::seed_seq seed(words.begin(), words.end());
     Random random(seed);
-    const int64_t count = tensor.width * (tensor.perRow ? rows : 1);
-    tensor.bytes.resize(count * elementBytes(tensor.type));
-    for (int64_t i = 0; i < count; ++i)
-      storeElement(tensor.type, element(tensor.name, spec.inputs, random),
-                   &tensor.bytes[i * elementBytes(tensor.type)]);
+    const std::vector<Vector> vectors = vectorsOf(spec, tensor);
+    const int64_t ofRow = tensor.width;
+    const int64_t size = elementBytes(tensor.type);
+    std::vector<double> values(ofRow);
+    for (int64_t row = 0; row < (tensor.perRow ? rows : 1); ++row) {
+      for (double &value : values)
+        value = element(tensor.name, spec.inputs, !vectors.empty(), random);
+      normalize(vectors, values);
+      tensor.bytes.resize((row + 1) * ofRow * size);
+      for (int64_t i = 0; i < ofRow; ++i)
+        storeElement(tensor.type, values[i],
+                     &tensor.bytes[(row * ofRow + i) * size]);
+    }
   }
   return inputs;
 }

@@ -52,12 +52,10 @@ Status Engine::tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
     return make(target, *device, what, candidate);
   };
   setup.hooks.expect = [&](const DecodeSpec &what,
-                           int64_t batch) -> Expected<tune::Expectation> {
+                           int64_t batch) -> Expected<bench::BatchResults> {
     DECANT_ASSIGN(KernelImage image, make(hostTarget, *host, what, nullptr));
     DECANT_ASSIGN(const auto program, Program::create(host, std::move(image)));
-    DECANT_ASSIGN(bench::BatchResults results,
-                  bench::expectedBatch(what, host, *program, batch));
-    return tune::Expectation{std::move(results), false};
+    return bench::expectedBatch(what, host, *program, batch);
   };
   // One that was there before and did not load here is none.
   auto isThere = [&] {

@@ -62,9 +62,10 @@ std::vector<double> product(std::vector<double> a,
   return a;
 }
 
-/// state times orthonormal Hadamard matrices, along both axes if asked: its own
-/// inverse.
-void rotate(const SlotLayout &layout, std::vector<double> &state) {
+/// Makes of each pair of elements that a Hadamard matrix combines two others,
+/// along both axes if the layout asks for it.
+template <typename Pair>
+void combine(const SlotLayout &layout, std::vector<double> &state, Pair pair) {
   auto along = [&](int dim, int64_t stride, int lines, int64_t lineStride) {
     const int block = layout.rotationOf(dim);
     for (int line = 0; line < lines; ++line)
@@ -72,17 +73,23 @@ void rotate(const SlotLayout &layout, std::vector<double> &state) {
         for (int i = 0; i < dim; ++i) {
           if (i & half)
             continue;
-          double &a = state[line * lineStride + i * stride];
-          double &b = state[line * lineStride + (i + half) * stride];
-          const double sum = a + b, difference = a - b;
-          a = sum * std::sqrt(0.5);
-          b = difference * std::sqrt(0.5);
+          pair(state[line * lineStride + i * stride],
+               state[line * lineStride + (i + half) * stride]);
         }
   };
   if (layout.rotatesKeys())
     along(layout.keyDim, layout.valueDim, layout.valueDim, 1);
   if (layout.rotatesValues())
     along(layout.valueDim, 1, layout.keyDim, layout.valueDim);
+}
+
+/// state times orthonormal Hadamard matrices: its own inverse.
+void rotate(const SlotLayout &layout, std::vector<double> &state) {
+  combine(layout, state, [](double &a, double &b) {
+    const double sum = a + b, difference = a - b;
+    a = sum * std::sqrt(0.5);
+    b = difference * std::sqrt(0.5);
+  });
 }
 
 /// A compensator's key vector under the scale of both its vectors.
@@ -187,6 +194,27 @@ std::vector<double> decant::decodeHead(const SlotLayout &layout,
              factors(head, layout.recordValueDecay, token, layout.valueDim));
   }
   return state;
+}
+
+double decant::roundingError(const SlotLayout &layout, const uint8_t *head) {
+  std::vector<double> variances = codeWidths(layout, head);
+  const double part = layout.rounding == Rounding::Stochastic ? 6 : 12;
+  for (double &width : variances)
+    width *= width / part;
+  // Errors are independent, so sums and differences have their mean.
+  combine(layout, variances, [](double &a, double &b) { a = b = (a + b) / 2; });
+  std::vector<double> keys(layout.keyDim, 1.0), values(layout.valueDim, 1.0);
+  if (fillOf(layout, head) > 0) {
+    keys = factors(head, layout.totalKeyDecay, 0, layout.keyDim);
+    values = factors(head, layout.totalValueDecay, 0, layout.valueDim);
+  }
+  double sum = 0;
+  for (int k = 0; k < layout.keyDim; ++k)
+    for (int v = 0; v < layout.valueDim; ++v) {
+      const double decay = keys[k] * values[v];
+      sum += decay * decay * variances[size_t(k) * layout.valueDim + v];
+    }
+  return std::sqrt(sum);
 }
 
 void decant::encodeHead(const SlotLayout &layout, const double *state,

@@ -112,6 +112,13 @@ public:
     }
     return y * key[k] * value[v] * whole;
   }
+  /// What a difference of 1 between two codes is between their elements.
+  double unit(int k, int v) const {
+    if (layout.isPivot(k))
+      return 1;
+    const double own = group.empty() ? 1 : group[groupOf(k, v)];
+    return own * key[k] * value[v] * whole;
+  }
 
 private:
   const SlotLayout &layout;
@@ -126,6 +133,52 @@ double roundIn(const SlotLayout &layout, int key, double code) {
   const double unit = std::exp2(kMaxRowBits - layout.rowBits[key]);
   const double largest = layout.reachOfRow(key);
   return std::clamp(std::nearbyint(code / unit) * unit, -largest, largest);
+}
+
+/// A step of the float nearest to `code`, whose type has so many fraction bits
+/// and no smaller exponent.
+double floatStep(double code, int fractionBits, int smallestExponent) {
+  const int exponent = code == 0 ? smallestExponent : std::ilogb(code);
+  return std::ldexp(1, std::max(exponent, smallestExponent) - fractionBits);
+}
+
+double floatStep(ElementType type, double code) {
+  switch (type) {
+  case ElementType::F32:
+    return floatStep(code, 23, -126);
+  case ElementType::F16:
+    return floatStep(code, 10, -14);
+  case ElementType::BF16:
+    return floatStep(code, 7, -126);
+  default: {
+    const SmallFloat format = smallFloat(type);
+    return floatStep(code, format.fractionBits, 1 - format.bias);
+  }
+  }
+}
+
+/// All levels that a code may stand for, in rising order.
+std::vector<double> levelsOf(const SlotLayout &layout) {
+  const ElementType type = layout.codes.type;
+  if (isTable(type))
+    return {layout.tables.levels.begin(), layout.tables.levels.end()};
+  std::vector<double> levels;
+  if (isCodebook(type))
+    for (double level : codebookLevels(type))
+      levels.insert(levels.end(), {-level, level});
+  std::sort(levels.begin(), levels.end());
+  return levels;
+}
+
+/// Half the distance between the neighbours of a level, at an end the distance
+/// to its only one.
+double levelWidth(const std::vector<double> &levels, double level) {
+  const size_t last = levels.size() - 1;
+  const size_t at = std::min<size_t>(
+      std::lower_bound(levels.begin(), levels.end(), level) - levels.begin(),
+      last);
+  const size_t low = at == 0 ? 0 : at - 1, high = std::min(at + 1, last);
+  return (levels[high] - levels[low]) / double(std::max<size_t>(high - low, 1));
 }
 
 /// Gathers E of every line that shares a scale.
@@ -332,19 +385,47 @@ private:
 
 } // namespace
 
-std::vector<double> decant::decodeCodes(const SlotLayout &layout,
-                                        const uint8_t *head) {
+static Scales storedScales(const SlotLayout &layout, const uint8_t *head) {
   Scales scales(layout);
   scales.loadKeys(head);
   scales.loadValues(head);
   scales.loadHead(head);
   scales.loadGroups(head);
+  return scales;
+}
+
+std::vector<double> decant::decodeCodes(const SlotLayout &layout,
+                                        const uint8_t *head) {
+  const Scales scales = storedScales(layout, head);
   std::vector<double> dense(size_t(layout.keyDim) * layout.valueDim);
   for (int k = 0; k < layout.keyDim; ++k)
     for (int v = 0; v < layout.valueDim; ++v)
       dense[size_t(k) * layout.valueDim + v] =
           scales.decode(k, v, loadCode(layout, head, k, v));
   return dense;
+}
+
+std::vector<double> decant::codeWidths(const SlotLayout &layout,
+                                       const uint8_t *head) {
+  const Scales scales = storedScales(layout, head);
+  const ElementType type = layout.codes.type;
+  const std::vector<double> levels = levelsOf(layout);
+  auto widthOf = [&](int k, int v) -> double {
+    if (!layout.rowBits.empty() && !layout.isPivot(k))
+      return std::exp2(kMaxRowBits - layout.rowBits[k]);
+    if (isInteger(type) && !layout.isPivot(k))
+      return 1;
+    const double code = loadCode(layout, head, k, v);
+    return levels.empty()
+               ? floatStep(layout.isPivot(k) ? ElementType::F16 : type, code)
+               : levelWidth(levels, code);
+  };
+  std::vector<double> widths(size_t(layout.keyDim) * layout.valueDim);
+  for (int k = 0; k < layout.keyDim; ++k)
+    for (int v = 0; v < layout.valueDim; ++v)
+      widths[size_t(k) * layout.valueDim + v] =
+          std::fabs(widthOf(k, v) * scales.unit(k, v));
+  return widths;
 }
 
 void decant::encodeCodes(const SlotLayout &layout,

@@ -25,6 +25,11 @@ namespace decant {
 /// The dense part of `head`, row-major [keyDim, valueDim].
 std::vector<double> decodeCodes(const SlotLayout &layout, const uint8_t *head);
 
+/// The distance between the two ends of what is rounded to each element's code,
+/// under its scales: of an integer the step, of a float that of its binade, of
+/// a level half the way to either neighbour. Row-major [keyDim, valueDim].
+std::vector<double> codeWidths(const SlotLayout &layout, const uint8_t *head);
+
 /// Fits the scales one after the other, each to `dense` over those before it,
 /// and stores them and the codes; padding becomes zeros. `seed` is that of
 /// stochastic rounding.

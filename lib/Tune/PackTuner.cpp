@@ -136,12 +136,9 @@ Expected<std::string> decant::tune::launchPicks(
         const bench::Agreement agreement,
         bench::compareBatch(spec, device, *mine, device, *theirs, batch));
     if (!agreement.good())
-      return Status::failed(fmt::format(
-          "{}: at batch {} the picks compute something else: the relative "
-          "error of the outputs is {:.2e} and of the states {:.2e}; {:.0e} is "
-          "allowed",
-          tuned.path(), batch, agreement.output, agreement.state,
-          agreement.bound));
+      return Status::failed(
+          fmt::format("{}: at batch {} the picks compute something else: {}",
+                      tuned.path(), batch, describe(agreement)));
   }
   return toString(mine->rules());
 }

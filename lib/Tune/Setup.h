@@ -26,13 +26,6 @@
 
 namespace decant::tune {
 
-/// What a candidate has to compute: some rows of a batch, and whether tensor
-/// cores formed them.
-struct Expectation {
-  bench::BatchResults results;
-  bool tensorCores = false;
-};
-
 struct Hooks {
   /// The kernels of a spec on the target; without a candidate, those that are
   /// used untuned. Called from several threads.
@@ -46,9 +39,11 @@ struct Hooks {
   /// Called from several threads before formats are tried one by one: the time
   /// to make what will be asked for.
   std::function<void(const DecodeSpec &)> warmUp = [](const DecodeSpec &) {};
-  /// From another target or implementation than the one that is tuned. Without
-  /// it, the first variant is what others are compared with.
-  std::function<Expected<Expectation>(const DecodeSpec &, int64_t batch)>
+  /// What some rows of a batch have to give, from another target or
+  /// implementation than the one that is tuned. Without it, the first variant
+  /// is what others are compared with.
+  std::function<Expected<bench::BatchResults>(const DecodeSpec &,
+                                              int64_t batch)>
       expect;
   /// A further check, of those that came near the best before they are timed
   /// again, and of a format's usual schedule.

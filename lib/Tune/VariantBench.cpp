@@ -45,21 +45,14 @@ Status VariantBench::check(const Program &program) {
   const Spending spending(setup.spent->checks);
   DECANT_ASSIGN(const bench::BatchResults results,
                 bench::testedBatch(spec, setup.device, program, kCheckedBatch));
-  const bool tensorCores = program.info().tensorCores;
   if (!expected && setup.hooks.expect) {
     DECANT_ASSIGN(expected, setup.hooks.expect(spec, kCheckedBatch));
   }
   if (!expected)
-    expected = Expectation{results, tensorCores};
-  const bench::Agreement agreement = bench::compare(
-      results, expected->results,
-      bench::agreementBound(program.layout(),
-                            tensorCores || expected->tensorCores));
+    expected = results;
+  const bench::Agreement agreement = bench::compare(results, *expected);
   if (!agreement.good())
-    return Status::failed(fmt::format(
-        "it computes something else: the relative error of the outputs is "
-        "{:.2e} and of the states {:.2e} after {} tokens; {:.0e} is allowed",
-        agreement.output, agreement.state, agreement.tokens, agreement.bound));
+    return Status::failed("it computes something else: " + describe(agreement));
   return {};
 }
 

@@ -50,7 +50,7 @@ private:
 
   const DecodeSpec &spec;
   const Setup &setup;
-  std::optional<Expectation> expected;
+  std::optional<bench::BatchResults> expected;
   std::map<std::pair<int, int64_t>, bench::VariantTimer> timers;
 };
 

@@ -54,7 +54,8 @@ std::string hashOf(const bench::BatchResults &results) {
     return XXH3_64bits_withSeed(list.data(), list.size() * sizeof(double),
                                 seed);
   };
-  return fmt::format("{:016x}", hash(results.states, hash(results.outputs, 0)));
+  return fmt::format("{:016x}",
+                     hash(results.states.values, hash(results.outputs, 0)));
 }
 
 Json imagesJson(const PrepareReport &facts) {

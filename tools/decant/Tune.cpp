@@ -189,15 +189,13 @@ Expected<KernelImage> makeImage(Engine &engine, const TargetInfo &target,
 }
 
 /// What the CPU target computes.
-Expected<tune::Expectation>
+Expected<bench::BatchResults>
 expectFromHost(Workplace &place, const DecodeSpec &spec, int64_t batch) {
   DECANT_ASSIGN(KernelImage image,
                 makeImage(*place.engine, place.hostTarget, spec, nullptr));
   DECANT_ASSIGN(const std::unique_ptr<Program> program,
                 Program::create(place.host, std::move(image)));
-  DECANT_ASSIGN(bench::BatchResults results,
-                bench::expectedBatch(spec, place.host, *program, batch));
-  return tune::Expectation{std::move(results), false};
+  return bench::expectedBatch(spec, place.host, *program, batch);
 }
 
 /// The device, its class, and what is known of its speed.

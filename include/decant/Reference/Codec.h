@@ -36,6 +36,13 @@ namespace decant {
 /// A fill beyond the window's length is read as a full window.
 std::vector<double> decodeHead(const SlotLayout &layout, const uint8_t *head);
 
+/// What rounding to the codes of `head` is expected to cost: the root of the
+/// sum, over the elements of decodeHead(), of the squared error of one that lay
+/// anywhere between two codes, its code's width squared over 12, or over 6 if
+/// it is rounded stochastically. Scales are the stored ones, and what the
+/// tokens of the window decay has decayed. Records are not counted.
+double roundingError(const SlotLayout &layout, const uint8_t *head);
+
 /// Stores `state` (row-major [keyDim, valueDim]) as a commit does: fits the
 /// compensators, fits the scales to what they leave, rounds the rest to codes,
 /// (stochastically: by `seed`, the token count in the cursor and the number of

@@ -12,6 +12,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numeric>
+
 using namespace decant;
 using namespace decant::bench;
 
@@ -62,6 +65,103 @@ TEST(TokenInputs, LogDecaysHaveRetentionsOfATrainedLayer) {
     EXPECT_LE(g, -1e-4 * (1 - 1.0 / 256));
     EXPECT_GE(g, -4.6 * (1 + 1.0 / 256));
   }
+}
+
+/// The vectors of one tensor, `width` wide.
+std::vector<std::vector<double>> vectorsOf(const InputTensor &tensor,
+                                           int64_t width) {
+  std::vector<std::vector<double>> vectors;
+  const int64_t size = elementBytes(tensor.type);
+  for (size_t at = 0; at < tensor.bytes.size(); at += width * size) {
+    std::vector<double> vector;
+    for (int64_t i = 0; i < width; ++i)
+      vector.push_back(loadElement(tensor.type, &tensor.bytes[at + i * size]));
+    vectors.push_back(std::move(vector));
+  }
+  return vectors;
+}
+
+double dot(const std::vector<double> &a, const std::vector<double> &b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// Of 32 elements in f32; a step that norms q and k gets them as they come.
+TEST(TokenInputs, VectorsThatNoStepNormsHaveLengthOne) {
+  const std::vector<KernelArg> arguments = {
+      test::pointerArg("q", ElementType::F32, 16, 2 * 32),
+      test::pointerArg("k2", ElementType::F32, 16, 2 * 32),
+      test::pointerArg("v", ElementType::F32, 16, 4 * 48),
+      test::pointerArg("a", ElementType::F32, 16, 4 * 32),
+      test::pointerArg("decay", ElementType::F32, 16, 4 * 32),
+      test::pointerArg("b", ElementType::F32, 16, 4)};
+  DecodeSpec spec = layer();
+  for (QkNorm norm : {QkNorm::None, QkNorm::L2EpsInside}) {
+    spec.inputs.qkNorm = norm;
+    const TokenInputs inputs = makeToken(spec, arguments, 5, 0);
+    for (const char *name : {"q", "k2", "v", "a"}) {
+      const bool normed =
+          norm != QkNorm::None && (*name == 'q' || *name == 'k');
+      for (const auto &x :
+           vectorsOf(find(inputs, name), *name == 'v' ? 48 : 32))
+        if (normed)
+          EXPECT_GT(dot(x, x), 4) << name; // 32 +- 8
+        else
+          EXPECT_NEAR(dot(x, x), 1, 1e-6) << name;
+    }
+    for (const auto &gates : vectorsOf(find(inputs, "b"), 4))
+      for (double gate : gates)
+        EXPECT_TRUE(gate > 0 && gate < 1);
+    for (const auto &decays : vectorsOf(find(inputs, "decay"), 32))
+      for (double decay : decays)
+        EXPECT_LT(decay, 0);
+  }
+}
+
+TEST(TokenInputs, PackedVectorsHaveLengthOneToo) {
+  DecodeSpec spec = layer();
+  spec.inputs.qkNorm = QkNorm::None;
+  const KernelArg qkv =
+      test::pointerArg("qkv", ElementType::F32, 16, 2 * 2 * 32 + 4 * 48);
+  const TokenInputs inputs = makeToken(spec, {qkv}, 3, 0);
+  for (const std::vector<double> &row :
+       vectorsOf(inputs.tensors[0], qkv.rowWidth))
+    for (int64_t begin = 0; begin < qkv.rowWidth;) {
+      const int64_t width = begin < 4 * 32 ? 32 : 48;
+      const std::vector<double> x(row.begin() + begin,
+                                  row.begin() + begin + width);
+      EXPECT_NEAR(dot(x, x), 1, 1e-6) << begin;
+      begin += width;
+    }
+}
+
+// RWKV-7 without its decay, in one head: S -= (kk o a) (S^T kk)^T, S += k v^T.
+// What 20 tokens write has a norm of sqrt(20) = 4.5.
+TEST(TokenInputs, StatesOfRulesThatWriteWhatTheyReadStaySmall) {
+  constexpr int kDim = 64;
+  DecodeSpec spec;
+  spec.heads = {1, 1, kDim, kDim, HeadMap::Group};
+  spec.inputs.qkNorm = QkNorm::None;
+  std::vector<KernelArg> arguments;
+  for (const char *name : {"k", "v", "kk", "a"})
+    arguments.push_back(test::pointerArg(name, ElementType::F32, 16, kDim));
+  std::vector<std::vector<double>> columns(kDim, std::vector<double>(kDim));
+  for (int number = 0; number < 20; ++number) {
+    const TokenInputs inputs = makeToken(spec, arguments, 1, number);
+    const auto of = [&](const char *name) {
+      return vectorsOf(find(inputs, name), kDim)[0];
+    };
+    const std::vector<double> k = of("k"), v = of("v"), kk = of("kk"),
+                              a = of("a");
+    for (int column = 0; column < kDim; ++column) {
+      const double read = dot(columns[column], kk);
+      for (int i = 0; i < kDim; ++i)
+        columns[column][i] += k[i] * v[column] - kk[i] * a[i] * read;
+    }
+  }
+  double squares = 0;
+  for (const std::vector<double> &column : columns)
+    squares += dot(column, column);
+  EXPECT_NEAR(std::sqrt(squares), std::sqrt(20), 0.5);
 }
 
 TEST(TokenInputs, SelectsRowsModuloTheirNumber) {
