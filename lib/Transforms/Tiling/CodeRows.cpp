@@ -50,6 +50,24 @@ Value constantLike(LaneTile &tile, Value like, int64_t value) {
 template <typename Op> Value by(LaneTile &tile, Value x, int64_t value) {
   return value == 0 ? x : Op::create(tile.b, x, constantLike(tile, x, value));
 }
+/// Of bytes. Targets take vectors of them apart to shift each, so that words
+/// are shifted, and what a byte gets from its neighbour is masked.
+template <typename Op> Value shiftBytes(LaneTile &tile, Value x, int bits) {
+  constexpr int kWordBytes = 4;
+  auto type = dyn_cast<VectorType>(x.getType());
+  if (bits == 0 || !type || type.getNumElements() % kWordBytes != 0)
+    return by<Op>(tile, x, bits);
+  Value words = vector::BitCastOp::create(
+      tile.b,
+      VectorType::get({type.getNumElements() / kWordBytes},
+                      tile.b.getI32Type()),
+      x);
+  const int mask =
+      std::is_same_v<Op, arith::ShLIOp> ? 0xff & (0xff << bits) : 0xff >> bits;
+  words = by<arith::AndIOp>(tile, by<Op>(tile, words, bits),
+                            int32_t(mask * 0x01010101u));
+  return vector::BitCastOp::create(tile.b, type, words);
+}
 Value lowBits(LaneTile &tile, Value x, int bits) {
   return arith::AndIOp::create(tile.b, x,
                                constantLike(tile, x, (int64_t(1) << bits) - 1));
@@ -101,7 +119,7 @@ Value CodeRows::load(LaneTile &tile, Value row, Value pivotFactor) const {
     Value fields = order == CodeOrder::Rows ? unpack(tile, plane, row)
                                             : gather(tile, plane, row);
     if (plane.place.firstBit > 0)
-      fields = by<arith::ShLIOp>(tile, fields, plane.place.firstBit);
+      fields = shiftBytes<arith::ShLIOp>(tile, fields, plane.place.firstBit);
     stored = stored ? arith::OrIOp::create(tile.b, stored, fields) : fields;
   }
   if (!isInteger(type))
@@ -129,7 +147,8 @@ void CodeRows::store(LaneTile &tile, Value row, Value codes,
   if (order == CodeOrder::Fragments && isInteger(type))
     stored = by<arith::XOrIOp>(tile, stored, -(int64_t(1) << (bits - 1)));
   for (const Plane &plane : planes) {
-    Value fields = by<arith::ShRUIOp>(tile, stored, plane.place.firstBit);
+    Value fields =
+        shiftBytes<arith::ShRUIOp>(tile, stored, plane.place.firstBit);
     if (plane.place.bits < kByte)
       fields = lowBits(tile, fields, plane.place.bits);
     if (order == CodeOrder::Rows)
@@ -345,9 +364,9 @@ Value CodeRows::loadFields(LaneTile &tile, const View &view, Value byte,
       ValueRange{tile.index(0), byte}, false, align);
   // Halves of ever smaller fields, low before high.
   for (int width = kByte / 2; width >= bits; width /= 2)
-    fields =
-        vector::InterleaveOp::create(tile.b, lowBits(tile, fields, width),
-                                     by<arith::ShRUIOp>(tile, fields, width));
+    fields = vector::InterleaveOp::create(
+        tile.b, lowBits(tile, fields, width),
+        shiftBytes<arith::ShRUIOp>(tile, fields, width));
   return fields;
 }
 
@@ -364,9 +383,9 @@ void CodeRows::storeFields(LaneTile &tile, const View &view, Value byte,
                            llvm::MaybeAlign align) const {
   for (int width = bits; width < kByte; width *= 2) {
     auto pairs = vector::DeinterleaveOp::create(tile.b, fields);
-    fields =
-        arith::OrIOp::create(tile.b, pairs.getRes1(),
-                             by<arith::ShLIOp>(tile, pairs.getRes2(), width));
+    fields = arith::OrIOp::create(
+        tile.b, pairs.getRes1(),
+        shiftBytes<arith::ShLIOp>(tile, pairs.getRes2(), width));
   }
   vector::StoreOp::create(tile.b, fields, view.memref,
                           ValueRange{tile.index(0), byte}, false, align);

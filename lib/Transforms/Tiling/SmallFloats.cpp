@@ -17,6 +17,7 @@ namespace {
 
 /// Of f32.
 constexpr int kFraction = 23, kBias = 127, kSign = 31;
+constexpr int kHalfFraction = 10, kHalfBias = 15, kHalfSign = 15;
 
 /// 32-bit integer arithmetic on a scalar or vector, and on the bits of f32.
 struct Bits {
@@ -121,26 +122,24 @@ Value decant::decodeSmall(LaneTile &tile, Value patterns, ElementType type) {
     return bits.toFloat(bits.apply<arith::ShLIOp>(x, kFraction));
   if (isCodebook(type))
     return decodeLevels(tile, x, type);
+  // In the places of f16, whose exponent reaches as far and which is widened
+  // with its subnormal numbers on all targets: the value over a power of two.
   const SmallFloat format = smallFloat(type);
   const int signBit = format.exponentBits + format.fractionBits;
-  Value magnitude = bits.apply<arith::AndIOp>(x, (1 << signBit) - 1);
-  // The exponent in its place and rebiased; below the first binade there is no
-  // leading one to rely on, but the fraction is the value.
-  Value normal = bits.toFloat(bits.apply<arith::AddIOp>(
-      bits.apply<arith::ShLIOp>(magnitude, kFraction - format.fractionBits),
-      int64_t(kBias - format.bias) << kFraction));
-  Value fraction = arith::SIToFPOp::create(
-      tile.b, Bits::shaped(x, tile.b.getF32Type()), magnitude);
-  Value subnormal = tile.mul(
-      fraction,
-      bits.real(x, std::ldexp(1.0, 1 - format.bias - format.fractionBits)));
-  Value isSubnormal =
-      arith::CmpIOp::create(tile.b, arith::CmpIPredicate::ult, magnitude,
-                            bits.constant(x, 1 << format.fractionBits));
-  Value value = arith::SelectOp::create(tile.b, isSubnormal, subnormal, normal);
-  Value sign = bits.apply<arith::ShLIOp>(
-      bits.apply<arith::AndIOp>(x, 1 << signBit), kSign - signBit);
-  return bits.toFloat(bits.apply<arith::OrIOp>(bits.of(value), sign));
+  Value half = bits.apply<arith::OrIOp>(
+      bits.apply<arith::ShLIOp>(
+          bits.apply<arith::AndIOp>(x, (1 << signBit) - 1),
+          kHalfFraction - format.fractionBits),
+      bits.apply<arith::ShLIOp>(bits.apply<arith::AndIOp>(x, 1 << signBit),
+                                kHalfSign - signBit));
+  half = arith::TruncIOp::create(tile.b, Bits::shaped(x, tile.b.getI16Type()),
+                                 half);
+  half = arith::BitcastOp::create(tile.b, Bits::shaped(x, tile.b.getF16Type()),
+                                  half);
+  Value value =
+      arith::ExtFOp::create(tile.b, Bits::shaped(x, tile.b.getF32Type()), half);
+  return tile.mul(value,
+                  bits.real(x, std::ldexp(1.0, kHalfBias - format.bias)));
 }
 
 Value decant::encodeSmall(LaneTile &tile, Value x, ElementType type) {
@@ -158,22 +157,23 @@ Value decant::encodeSmall(LaneTile &tile, Value x, ElementType type) {
   const int smallest = kBias + 1 - format.bias;
   Value magnitude = arith::MinNumFOp::create(
       tile.b, math::AbsFOp::create(tile.b, x), bits.real(x, format.largest));
-  Value exponent = bits.apply<arith::MaxUIOp>(
-      bits.apply<arith::ShRUIOp>(bits.of(magnitude), kFraction), smallest);
+  // The bits of the exponent, in their place.
+  Value binade = bits.apply<arith::MaxUIOp>(
+      bits.apply<arith::AndIOp>(bits.of(magnitude), 0x7f800000),
+      int64_t(smallest) << kFraction);
   // 1.5 2^n whose last bit is the spacing of the small float: adding it rounds,
   // and the sum's last bits count the spacings.
-  Value magic = bits.apply<arith::OrIOp>(
-      bits.apply<arith::ShLIOp>(
-          bits.apply<arith::AddIOp>(exponent, kFraction - format.fractionBits),
-          kFraction),
-      int64_t(1) << (kFraction - 1));
+  const int dropped = kFraction - format.fractionBits;
+  Value magic = bits.apply<arith::AddIOp>(
+      binade, (int64_t(dropped) << kFraction) + (1 << (kFraction - 1)));
   Value sum = tile.add(magnitude, bits.toFloat(magic));
   Value steps = bits.apply<arith::SubIOp>(bits.of(sum), magic);
-  Value binades = bits.apply<arith::ShLIOp>(
-      bits.apply<arith::SubIOp>(exponent, smallest), format.fractionBits);
+  Value binades =
+      bits.apply<arith::SubIOp>(bits.apply<arith::ShRUIOp>(binade, dropped),
+                                int64_t(smallest) << format.fractionBits);
   const int signBit = format.exponentBits + format.fractionBits;
-  Value sign = bits.apply<arith::ShLIOp>(
-      bits.apply<arith::ShRUIOp>(bits.of(x), kSign), signBit);
+  Value sign = bits.apply<arith::AndIOp>(
+      bits.apply<arith::ShRUIOp>(bits.of(x), kSign - signBit), 1 << signBit);
   Value pattern =
       bits.apply<arith::OrIOp>(bits.apply<arith::AddIOp>(steps, binades), sign);
   return arith::TruncIOp::create(tile.b, narrow, pattern);
