@@ -108,11 +108,11 @@ std::string decant::bench::describe(const Agreement &agreement) {
 Expected<Agreement> decant::bench::compareBatch(
     const DecodeSpec &spec, std::shared_ptr<Device> testedDevice,
     const Program &tested, std::shared_ptr<Device> expectedDevice,
-    const Program &expected, int64_t batch) {
-  DECANT_ASSIGN(const BatchResults x,
-                testedBatch(spec, std::move(testedDevice), tested, batch));
+    const Program &expected, int64_t batch, unsigned threads) {
+  DECANT_ASSIGN(const BatchResults x, testedBatch(spec, std::move(testedDevice),
+                                                  tested, batch, threads));
   DECANT_ASSIGN(
       const BatchResults ref,
-      expectedBatch(spec, std::move(expectedDevice), expected, batch));
+      expectedBatch(spec, std::move(expectedDevice), expected, batch, threads));
   return compare(x, ref);
 }

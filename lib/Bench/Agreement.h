@@ -65,11 +65,10 @@ std::string describe(const Agreement &agreement);
 
 /// Decodes a window and a few tokens of `batch` rows with `tested` and compares
 /// some of the rows with `expected`, which decodes only those.
-Expected<Agreement> compareBatch(const DecodeSpec &spec,
-                                 std::shared_ptr<Device> testedDevice,
-                                 const Program &tested,
-                                 std::shared_ptr<Device> expectedDevice,
-                                 const Program &expected, int64_t batch);
+Expected<Agreement>
+compareBatch(const DecodeSpec &spec, std::shared_ptr<Device> testedDevice,
+             const Program &tested, std::shared_ptr<Device> expectedDevice,
+             const Program &expected, int64_t batch, unsigned threads);
 
 } // namespace decant::bench
 

@@ -8,6 +8,7 @@
 
 #include "BatchResults.h"
 
+#include "Core/Parallel.h"
 #include "decant/Reference/Codec.h"
 
 #include <algorithm>
@@ -53,50 +54,62 @@ double decant::bench::recordRounding(const SlotLayout &layout) {
 
 Expected<StoredStates>
 decant::bench::decodeStates(const LayerRun &run, const Program &program,
-                            const std::vector<int32_t> &slots, int count) {
-  StoredStates states;
-  const SlotLayout &layout = program.layout();
+                            const std::vector<int32_t> &slots, int count,
+                            unsigned threads) {
+  std::vector<std::vector<uint8_t>> stored;
   for (int32_t slot : slots) {
     if (slot < 0 || count-- <= 0)
       continue;
-    DECANT_ASSIGN(const std::vector<uint8_t> bytes, run.slot(slot));
-    for (int head = 0; head < layout.valueHeads; ++head) {
-      const SlotLayout own = layout.ofHead(head);
-      const uint8_t *stored = bytes.data() + layout.headOffset(head);
-      const std::vector<double> state = decodeHead(own, stored);
-      states.values.insert(states.values.end(), state.begin(), state.end());
-      states.rounding.push_back(roundingError(own, stored));
-    }
+    DECANT_ASSIGN(std::vector<uint8_t> bytes, run.slot(slot));
+    stored.push_back(std::move(bytes));
   }
+  const SlotLayout &layout = program.layout();
+  const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
+  const size_t heads = stored.size() * layout.valueHeads;
+  StoredStates states;
+  states.values.resize(heads * size);
+  states.rounding.resize(heads);
+  parallelFor(heads, threads, [&](size_t at) {
+    const int head = int(at % layout.valueHeads);
+    const SlotLayout own = layout.ofHead(head);
+    const uint8_t *bytes =
+        stored[at / layout.valueHeads].data() + layout.headOffset(head);
+    const std::vector<double> state = decodeHead(own, bytes);
+    std::copy(state.begin(), state.end(), &states.values[at * size]);
+    states.rounding[at] = roundingError(own, bytes);
+  });
   return states;
 }
 
 namespace {
 
-/// Rows `chosen` of a batch whose run holds `rows` of them; `places` are theirs
-/// in the run.
-Expected<BatchResults> decodeRows(const DecodeSpec &spec,
-                                  std::shared_ptr<Device> device,
-                                  const Program &program, int64_t batch,
-                                  const std::vector<int64_t> &chosen,
-                                  const std::vector<int64_t> &places,
-                                  int64_t rows) {
+/// Runs rows of a batch, by their numbers, and keeps those in `places` of them.
+Expected<BatchResults>
+decodeRows(const DecodeSpec &spec, std::shared_ptr<Device> device,
+           const Program &program, const std::vector<int64_t> &numbers,
+           const std::vector<int64_t> &places, unsigned threads) {
+  const int64_t rows = int64_t(numbers.size());
   DECANT_ASSIGN(
       LayerRun run,
       LayerRun::create(spec, device, program,
                        SlotPlan::dense(rows, program.info().slotBytes)));
   BatchResults result;
-  result.rows = int64_t(chosen.size());
+  result.rows = int64_t(places.size());
   result.tokens = program.info().window + kTokensBehindWindow;
   result.heads = spec.heads.value;
   result.roundings = roundingsOf(program.layout(), result.tokens);
   result.recordRounding = recordRounding(program.layout());
   result.tensorCores = program.info().tensorCores;
+  // upload() repeats rows.
+  std::vector<int64_t> distinct(numbers.begin(),
+                                numbers.begin() +
+                                    std::min<int64_t>(rows, kDistinctRows));
+  for (int64_t &number : distinct)
+    number %= kDistinctRows;
   const int64_t width = int64_t(spec.heads.value) * spec.heads.valueDim;
   for (int token = 0; token < result.tokens; ++token) {
-    const TokenInputs inputs = makeToken(spec, program.stepArguments(),
-                                         std::min(batch, kDistinctRows), token);
-    DECANT_TRY(run.upload(rows == batch ? inputs : inputs.select(chosen)));
+    DECANT_TRY(run.upload(
+        makeRows(spec, program.stepArguments(), distinct, token, threads)));
     DECANT_TRY(run.step());
     DECANT_ASSIGN(const std::vector<float> outputs, run.outputs());
     for (int64_t row : places)
@@ -108,28 +121,29 @@ Expected<BatchResults> decodeRows(const DecodeSpec &spec,
   for (int64_t row : places)
     slots.push_back(run.slotPlan().slots[row]);
   DECANT_ASSIGN(result.states,
-                decodeStates(run, program, slots, int(slots.size())));
+                decodeStates(run, program, slots, int(slots.size()), threads));
   return result;
+}
+
+std::vector<int64_t> upTo(int64_t count) {
+  std::vector<int64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 } // namespace
 
-Expected<BatchResults>
-decant::bench::expectedBatch(const DecodeSpec &spec,
-                             std::shared_ptr<Device> device,
-                             const Program &program, int64_t batch) {
+Expected<BatchResults> decant::bench::expectedBatch(
+    const DecodeSpec &spec, std::shared_ptr<Device> device,
+    const Program &program, int64_t batch, unsigned threads) {
   const std::vector<int64_t> chosen = someRows(batch);
-  std::vector<int64_t> places(chosen.size());
-  std::iota(places.begin(), places.end(), 0);
-  return decodeRows(spec, std::move(device), program, batch, chosen, places,
-                    int64_t(chosen.size()));
+  return decodeRows(spec, std::move(device), program, chosen,
+                    upTo(int64_t(chosen.size())), threads);
 }
 
-Expected<BatchResults>
-decant::bench::testedBatch(const DecodeSpec &spec,
-                           std::shared_ptr<Device> device,
-                           const Program &program, int64_t batch) {
-  const std::vector<int64_t> chosen = someRows(batch);
-  return decodeRows(spec, std::move(device), program, batch, chosen, chosen,
-                    batch);
+Expected<BatchResults> decant::bench::testedBatch(
+    const DecodeSpec &spec, std::shared_ptr<Device> device,
+    const Program &program, int64_t batch, unsigned threads) {
+  return decodeRows(spec, std::move(device), program, upTo(batch),
+                    someRows(batch), threads);
 }

@@ -27,7 +27,7 @@ struct StoredStates {
 /// Those of the first `count` of these slots that are not padding.
 Expected<StoredStates> decodeStates(const LayerRun &run, const Program &program,
                                     const std::vector<int32_t> &slots,
-                                    int count);
+                                    int count, unsigned threads = 1);
 
 struct BatchResults {
   std::vector<double> outputs; // [tokens, rows, heads, value dim]
@@ -40,14 +40,16 @@ struct BatchResults {
 };
 
 /// Decodes only the rows of `batch` that are compared, with the inputs that
-/// they have in it.
+/// they have in it. Inputs are made and states decoded by so many threads.
 Expected<BatchResults> expectedBatch(const DecodeSpec &spec,
                                      std::shared_ptr<Device> device,
-                                     const Program &program, int64_t batch);
+                                     const Program &program, int64_t batch,
+                                     unsigned threads);
 /// Decodes all of them and keeps those rows.
 Expected<BatchResults> testedBatch(const DecodeSpec &spec,
                                    std::shared_ptr<Device> device,
-                                   const Program &program, int64_t batch);
+                                   const Program &program, int64_t batch,
+                                   unsigned threads);
 
 /// How many roundings of codes are behind `tokens` tokens, each of which may
 /// come out otherwise on another device: those of all folds where compensators

@@ -8,31 +8,61 @@
 
 #include "TokenInputs.h"
 
+#include "Core/Parallel.h"
 #include "decant/Core/Numeric.h"
 #include "decant/Core/RuleInfo.h"
 
 #include <cmath>
+#include <numeric>
 #include <random>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 using namespace decant;
 using namespace decant::bench;
 
 namespace {
 
-using Random = std::mt19937;
+/// The numbers of one row of one input. Wide layers take millions, so these are
+/// made by hand: the library's distributions cost several times as much.
+class Random {
+public:
+  /// Of one row, or of what rows share.
+  Random(const std::string &name, int64_t token, int64_t row)
+      : engine(XXH3_64bits_withSeed(name.data(), name.size(),
+                                    uint64_t(token) * 0x9E3779B97F4A7C15u +
+                                        uint64_t(row))) {}
 
-double uniform(Random &random, double low, double high) {
-  return std::uniform_real_distribution<float>(float(low), float(high))(random);
-}
-double normal(Random &random) {
-  return std::normal_distribution<float>()(random);
-}
+  double uniform(double low, double high) {
+    return low + (high - low) * unit();
+  }
+  /// Box and Muller's, two at a time.
+  double normal() {
+    if (hasSpare) {
+      hasSpare = false;
+      return spare;
+    }
+    const double radius = std::sqrt(-2 * std::log(1 - unit()));
+    const double angle = 2 * 3.14159265358979324 * unit();
+    spare = radius * std::sin(angle);
+    hasSpare = true;
+    return radius * std::cos(angle);
+  }
+
+private:
+  /// In [0, 1).
+  double unit() { return double(engine() >> 11) * 0x1p-53; }
+
+  std::mt19937_64 engine;
+  double spare = 0;
+  bool hasSpare = false;
+};
 
 /// The decay's input for a retention exp(-rate) with a log-uniform rate from
 /// 1e-4 to 4.6. Where A_log and dt_bias take part, they spread about as wide
 /// around these inputs.
 double decayInput(const InputSpec &inputs, Random &random) {
-  const double rate = std::exp(uniform(random, std::log(1e-4), std::log(4.6)));
+  const double rate = std::exp(random.uniform(std::log(1e-4), std::log(4.6)));
   switch (inputs.decay) {
   case DecayForm::Log:
     return -rate;
@@ -40,7 +70,7 @@ double decayInput(const InputSpec &inputs, Random &random) {
     return std::exp(-rate);
   case DecayForm::Softplus:
   case DecayForm::LowerBound:
-    return normal(random);
+    return random.normal();
   }
   return 0;
 }
@@ -55,19 +85,19 @@ bool isGate(const std::string &name) {
 double element(const std::string &name, const InputSpec &inputs, bool ofVector,
                Random &random) {
   if (ofVector)
-    return normal(random);
+    return random.normal();
   if (name == "decay")
     return decayInput(inputs, random);
   if (name == "A_log")
-    return uniform(random, -1, 1);
+    return random.uniform(-1, 1);
   if (name == "dt_bias")
-    return uniform(random, -6, 0);
+    return random.uniform(-6, 0);
   if (isBeta(name) && inputs.beta == BetaForm::Sigmoid)
-    return 2 * normal(random);
+    return 2 * random.normal();
   if (name[0] == 'g')
-    return -uniform(random, 0.001, 1);
+    return -random.uniform(0.001, 1);
   // beta, and a rule's own numbers, which are gates more often than not.
-  return uniform(random, 0.05, 0.95);
+  return random.uniform(0.05, 0.95);
 }
 
 /// The vectors that a row of an input is made of.
@@ -115,26 +145,10 @@ void normalize(const std::vector<Vector> &vectors, std::vector<double> &row) {
 
 } // namespace
 
-TokenInputs TokenInputs::select(const std::vector<int64_t> &numbers) const {
-  TokenInputs chosen;
-  chosen.rows = int64_t(numbers.size());
-  for (const InputTensor &tensor : tensors) {
-    chosen.tensors.push_back(tensor);
-    if (!tensor.perRow)
-      continue;
-    std::vector<uint8_t> &bytes = chosen.tensors.back().bytes;
-    bytes.clear();
-    for (int64_t number : numbers) {
-      const auto row = tensor.bytes.begin() + number % rows * tensor.rowBytes();
-      bytes.insert(bytes.end(), row, row + tensor.rowBytes());
-    }
-  }
-  return chosen;
-}
-
-TokenInputs decant::bench::makeToken(const DecodeSpec &spec,
-                                     const std::vector<KernelArg> &arguments,
-                                     int64_t rows, int token) {
+/// What an input of so many rows has, without its numbers.
+static TokenInputs shapeOf(const DecodeSpec &spec,
+                           const std::vector<KernelArg> &arguments,
+                           int64_t rows) {
   TokenInputs inputs;
   inputs.rows = rows;
   int64_t decayWidth = 0;
@@ -161,25 +175,49 @@ TokenInputs decant::bench::makeToken(const DecodeSpec &spec,
       else if (!isGateParameter(tensor.name))
         tensor.width *= std::max(spec.heads.keyDim, spec.heads.valueDim);
     }
-    // What rows share is the same for every token, and every tensor has numbers
-    // of its own, so that one more of them leaves the others alone.
-    std::vector<unsigned> words(tensor.name.begin(), tensor.name.end());
-    words.push_back(tensor.perRow ? unsigned(token) : 0);
-    std::seed_seq seed(words.begin(), words.end());
-    Random random(seed);
-    const std::vector<Vector> vectors = vectorsOf(spec, tensor);
-    const int64_t ofRow = tensor.width;
-    const int64_t size = elementBytes(tensor.type);
-    std::vector<double> values(ofRow);
-    for (int64_t row = 0; row < (tensor.perRow ? rows : 1); ++row) {
-      for (double &value : values)
-        value = element(tensor.name, spec.inputs, !vectors.empty(), random);
-      normalize(vectors, values);
-      tensor.bytes.resize((row + 1) * ofRow * size);
-      for (int64_t i = 0; i < ofRow; ++i)
-        storeElement(tensor.type, values[i],
-                     &tensor.bytes[(row * ofRow + i) * size]);
-    }
+    tensor.bytes.resize((tensor.perRow ? rows : 1) * tensor.rowBytes());
   }
   return inputs;
+}
+
+/// Row `number` of a token into place `at`.
+static void fillRow(const DecodeSpec &spec, InputTensor &tensor, int64_t token,
+                    int64_t number, int64_t at) {
+  // What rows share is the same for every token, and every tensor has numbers
+  // of its own, so that one more of them leaves the others alone.
+  Random random(tensor.name, tensor.perRow ? token : 0, number);
+  const std::vector<Vector> vectors = vectorsOf(spec, tensor);
+  std::vector<double> values(tensor.width);
+  for (double &value : values)
+    value = element(tensor.name, spec.inputs, !vectors.empty(), random);
+  normalize(vectors, values);
+  const int64_t size = elementBytes(tensor.type);
+  uint8_t *bytes = &tensor.bytes[at * tensor.rowBytes()];
+  for (int64_t i = 0; i < tensor.width; ++i)
+    storeElement(tensor.type, values[i], bytes + i * size);
+}
+
+TokenInputs decant::bench::makeRows(const DecodeSpec &spec,
+                                    const std::vector<KernelArg> &arguments,
+                                    const std::vector<int64_t> &rows, int token,
+                                    unsigned threads) {
+  TokenInputs inputs = shapeOf(spec, arguments, int64_t(rows.size()));
+  for (InputTensor &tensor : inputs.tensors)
+    if (!tensor.perRow)
+      fillRow(spec, tensor, token, 0, 0);
+  parallelFor(rows.size(), threads, [&](size_t at) {
+    for (InputTensor &tensor : inputs.tensors)
+      if (tensor.perRow)
+        fillRow(spec, tensor, token, rows[at], int64_t(at));
+  });
+  return inputs;
+}
+
+TokenInputs decant::bench::makeToken(const DecodeSpec &spec,
+                                     const std::vector<KernelArg> &arguments,
+                                     int64_t rows, int token,
+                                     unsigned threads) {
+  std::vector<int64_t> all(rows);
+  std::iota(all.begin(), all.end(), 0);
+  return makeRows(spec, arguments, all, token, threads);
 }

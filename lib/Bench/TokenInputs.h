@@ -8,7 +8,7 @@
 //
 // Random inputs with the statistics of a trained layer's gates (retention from
 // 0.01 to 0.9999), in the element types and forms that a step takes. The same
-// numbers whatever device runs it.
+// numbers whatever device runs it, and whatever other rows there are.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_LIB_BENCH_TOKENINPUTS_H
@@ -34,16 +34,18 @@ struct InputTensor {
 struct TokenInputs {
   int64_t rows = 0;
   std::vector<InputTensor> tensors;
-
-  /// These rows of every tensor, in this order; row numbers are taken modulo
-  /// `rows`, so that few rows make a large batch.
-  TokenInputs select(const std::vector<int64_t> &numbers) const;
 };
 
-/// `arguments` are those of the step, `token` seeds the numbers.
+/// `arguments` are those of the step, `token` seeds the numbers. The work is
+/// done by so many threads.
 TokenInputs makeToken(const DecodeSpec &spec,
                       const std::vector<KernelArg> &arguments, int64_t rows,
-                      int token);
+                      int token, unsigned threads = 1);
+/// Only these rows of it, in this order.
+TokenInputs makeRows(const DecodeSpec &spec,
+                     const std::vector<KernelArg> &arguments,
+                     const std::vector<int64_t> &rows, int token,
+                     unsigned threads = 1);
 
 } // namespace decant::bench
 

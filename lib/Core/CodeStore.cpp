@@ -33,9 +33,8 @@ int64_t positionInColumns(const SlotLayout &layout, int key, int value) {
   return int64_t(value) * layout.paddedKey + key;
 }
 
-int64_t positionInFragments(const SlotLayout &layout, int bits, int key,
-                            int value) {
-  const int tiles = tilesPerChunk(layout);
+int64_t positionInFragments(const SlotLayout &layout, int tiles, int bits,
+                            int key, int value) {
   const int valueTile = value / kTile, keyTile = key / kTile;
   const int lane = value % kHalfTile * 4 + key % kHalfTile / 2;
   const int code =
@@ -47,12 +46,14 @@ int64_t positionInFragments(const SlotLayout &layout, int bits, int key,
   return (chunk * tiles + keyTile % tiles) * kLaneCodes + field;
 }
 
-int64_t position(const SlotLayout &layout, int bits, int key, int value) {
+/// `tiles` are those of a chunk.
+int64_t position(const SlotLayout &layout, int tiles, int bits, int key,
+                 int value) {
   switch (layout.codeOrder) {
   case CodeOrder::Rows:
     return positionInRows(layout, key, value);
   case CodeOrder::Fragments:
-    return positionInFragments(layout, bits, key, value);
+    return positionInFragments(layout, tiles, bits, key, value);
   case CodeOrder::Columns:
     return positionInColumns(layout, key, value);
   }
@@ -141,142 +142,150 @@ int decant::tilesPerChunk(const SlotLayout &layout) {
   return chunk;
 }
 
-CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
-                            int key, int value) {
-  const int64_t bit = position(layout, plane.bits, key, value) * plane.bits;
+static CodePlace placeAmong(const SlotLayout &layout, int tiles,
+                            const CodePlane &plane, int key, int value) {
+  const int64_t bit =
+      position(layout, tiles, plane.bits, key, value) * plane.bits;
   return {layout.codes.offset + plane.offset + bit / 8, int(bit % 8)};
 }
 
-namespace {
-
-bool hasSlabs(const SlotLayout &layout) {
-  return layout.codeOrder == CodeOrder::Fragments;
+CodePlace decant::codePlace(const SlotLayout &layout, const CodePlane &plane,
+                            int key, int value) {
+  const bool hasTiles = layout.codeOrder == CodeOrder::Fragments;
+  return placeAmong(layout, hasTiles ? tilesPerChunk(layout) : 1, plane, key,
+                    value);
 }
 
-/// The parts of one code of a row of its own bits, one per plane.
-std::vector<std::pair<CodePlane, CodePlace>>
-placesInRow(const SlotLayout &layout, int key, int value) {
-  std::vector<std::pair<CodePlane, CodePlace>> places;
-  if (!hasSlabs(layout)) {
-    const int64_t row = layout.codes.offset + rowOffset(layout, key);
-    for (const CodePlane &plane :
-         rowPlanes(layout.rowBits[key], layout.paddedValue)) {
-      const int64_t bit = int64_t(value) * plane.bits;
-      places.push_back({plane, {row + plane.offset + bit / 8, int(bit % 8)}});
+CodeTable::CodeTable(const SlotLayout &layout)
+    : layout(layout), planes(codePlanes(layout)) {
+  const bool inFragments = layout.codeOrder == CodeOrder::Fragments;
+  if (layout.rowBits.empty()) {
+    tiles = inFragments ? tilesPerChunk(layout) : 1;
+    return;
+  }
+  for (int key = 0; key < layout.keyDim; ++key) {
+    Row row;
+    if (inFragments) {
+      const SlabPlace slab = slabPlace(layout, key);
+      row.offset = layout.codes.offset + slab.offset;
+      row.inSlab = slab.position % kSlabRows;
+      row.planes =
+          rowPlanes(slab.bits, int64_t(kSlabRows) * layout.paddedValue);
+    } else {
+      row.offset = layout.codes.offset + rowOffset(layout, key);
+      row.planes = rowPlanes(layout.rowBits[key], layout.paddedValue);
     }
-    return places;
+    rows.push_back(std::move(row));
   }
-  const SlabPlace slab = slabPlace(layout, key);
-  const int row = slab.position % kSlabRows;
-  const int lane = value % kHalfTile * 4 + row % kHalfTile / 2;
-  const int code =
-      row % 2 + value % kTile / kHalfTile * 2 + row / kHalfTile * 4;
-  for (const CodePlane &plane :
-       rowPlanes(slab.bits, int64_t(kSlabRows) * layout.paddedValue)) {
-    const int64_t bit =
-        (int64_t(value / kTile) * kLanes + lane) * kLaneCodes * plane.bits +
-        slabField(plane.bits, code);
-    places.push_back(
-        {plane,
-         {layout.codes.offset + slab.offset + plane.offset + bit / 8,
-          int(bit % 8)}});
-  }
-  return places;
 }
 
-/// Where a pivot's element is. Slabs have none.
-int64_t pivotByte(const SlotLayout &layout, int key, int value) {
-  return layout.codes.offset + rowOffset(layout, key) +
-         int64_t(value) * elementBytes(ElementType::F16);
+CodePlace CodeTable::placeInRow(const Row &row, const CodePlane &plane,
+                                int value) const {
+  int64_t bit = int64_t(value) * plane.bits;
+  if (layout.codeOrder == CodeOrder::Fragments) {
+    const int lane = value % kHalfTile * 4 + row.inSlab % kHalfTile / 2;
+    const int code = row.inSlab % 2 + value % kTile / kHalfTile * 2 +
+                     row.inSlab / kHalfTile * 4;
+    bit = (int64_t(value / kTile) * kLanes + lane) * kLaneCodes * plane.bits +
+          slabField(plane.bits, code);
+  }
+  return {row.offset + plane.offset + bit / 8, int(bit % 8)};
 }
 
-double loadFromRow(const SlotLayout &layout, const uint8_t *head, int key,
-                   int value) {
-  if (layout.isPivot(key))
-    return loadElement(ElementType::F16, head + pivotByte(layout, key, value));
-  const int bits = layout.rowBits[key];
-  int stored = 0;
-  for (const auto &[plane, at] : placesInRow(layout, key, value))
-    stored |= ((head[at.byte] >> at.shift) & ((1 << plane.bits) - 1))
-              << plane.firstBit;
+CodePlace CodeTable::placeOf(const CodePlane &plane, int key, int value) const {
+  return rows.empty() ? placeAmong(layout, tiles, plane, key, value)
+                      : placeInRow(rows[key], plane, value);
+}
+
+int CodeTable::loadField(const uint8_t *head, int key, int value) const {
+  int field = 0;
+  for (const CodePlane &plane : rows.empty() ? planes : rows[key].planes) {
+    const CodePlace at = placeOf(plane, key, value);
+    field |= ((head[at.byte] >> at.shift) & ((1 << plane.bits) - 1))
+             << plane.firstBit;
+  }
+  return field;
+}
+
+void CodeTable::storeField(uint8_t *head, int key, int value, int field) const {
+  for (const CodePlane &plane : rows.empty() ? planes : rows[key].planes) {
+    const CodePlace at = placeOf(plane, key, value);
+    const int mask = (1 << plane.bits) - 1;
+    uint8_t &byte = head[at.byte];
+    byte = uint8_t((byte & ~(mask << at.shift)) |
+                   ((field >> plane.firstBit) & mask) << at.shift);
+  }
+}
+
+double CodeTable::load(const uint8_t *head, int key, int value) const {
+  const ElementType type = layout.codes.type;
+  const bool isPivot = !rows.empty() && layout.isPivot(key);
+  if (isPivot)
+    return loadElement(
+        ElementType::F16,
+        head + placeInRow(rows[key], rows[key].planes[0], value).byte);
+  if (rows.empty() && isWideFloat(type))
+    return loadElement(type, head + placeOf(planes[0], key, value).byte);
+  const int field = loadField(head, key, value);
+  if (rows.empty() && isSmallFloat(type))
+    return smallToDouble(type, uint8_t(field));
+  if (rows.empty() && isTable(type))
+    return layout.tables.levels[field];
+  if (rows.empty() && isCodebook(type))
+    return levelToDouble(type, uint8_t(field));
+  const int bits = rows.empty() ? elementBits(type) : layout.rowBits[key];
   const int sign = 1 << (bits - 1);
-  const int code = hasSlabs(layout) ? stored - sign : (stored ^ sign) - sign;
-  return code * (1 << (kMaxRowBits - bits));
+  const int code = layout.codeOrder == CodeOrder::Fragments
+                       ? field - sign
+                       : (field ^ sign) - sign;
+  return rows.empty() ? code : code * (1 << (kMaxRowBits - bits));
 }
 
-void storeToRow(const SlotLayout &layout, uint8_t *head, int key, int value,
-                double code, CodeRange range) {
-  if (layout.isPivot(key))
-    return storeElement(ElementType::F16, code,
-                        head + pivotByte(layout, key, value));
-  const int bits = layout.rowBits[key];
+/// In the bits of a row of its own.
+static int toRowCode(int bits, double code, CodeRange range) {
   const double largest = (1 << (bits - 1)) - 1;
   const double rounded =
       std::isnan(code) ? 0
                        : std::nearbyint(std::ldexp(code, bits - kMaxRowBits));
   const double least = range == CodeRange::All ? -largest - 1 : -largest;
-  int stored = int(std::clamp(rounded, least, largest));
-  if (hasSlabs(layout))
-    stored += 1 << (bits - 1);
-  for (const auto &[plane, at] : placesInRow(layout, key, value)) {
-    const int mask = (1 << plane.bits) - 1;
-    uint8_t &byte = head[at.byte];
-    byte = uint8_t((byte & ~(mask << at.shift)) |
-                   ((stored >> plane.firstBit) & mask) << at.shift);
-  }
+  return int(std::clamp(rounded, least, largest));
 }
 
-} // namespace
+void CodeTable::store(uint8_t *head, int key, int value, double code) const {
+  const ElementType type = layout.codes.type;
+  const CodeRange range =
+      layout.usesAllCodes() ? CodeRange::All : CodeRange::Symmetric;
+  const bool isPivot = !rows.empty() && layout.isPivot(key);
+  if (isPivot)
+    return storeElement(
+        ElementType::F16, code,
+        head + placeInRow(rows[key], rows[key].planes[0], value).byte);
+  if (rows.empty() && isWideFloat(type))
+    return storeElement(type, code, head + placeOf(planes[0], key, value).byte);
+  int field = 0, bits = elementBits(type);
+  bool isSigned = true;
+  if (!rows.empty()) {
+    bits = layout.rowBits[key];
+    field = toRowCode(bits, code, range);
+  } else if (isInteger(type)) {
+    field = toCode(type, code, range);
+  } else {
+    isSigned = false;
+    field = isSmallFloat(type) ? doubleToSmall(type, code)
+            : isTable(type)    ? nearestLevel(layout.tables.levels, code)
+                               : doubleToLevel(type, code);
+  }
+  if (isSigned && layout.codeOrder == CodeOrder::Fragments)
+    field += 1 << (bits - 1);
+  storeField(head, key, value, field);
+}
 
 double decant::loadCode(const SlotLayout &layout, const uint8_t *head, int key,
                         int value) {
-  const ElementType type = layout.codes.type;
-  if (!layout.rowBits.empty())
-    return loadFromRow(layout, head, key, value);
-  if (isWideFloat(type))
-    return loadElement(
-        type, head + codePlace(layout, codePlanes(layout)[0], key, value).byte);
-  int stored = 0;
-  for (const CodePlane &plane : codePlanes(layout)) {
-    const CodePlace at = codePlace(layout, plane, key, value);
-    const int field = (head[at.byte] >> at.shift) & ((1 << plane.bits) - 1);
-    stored |= field << plane.firstBit;
-  }
-  if (isSmallFloat(type))
-    return smallToDouble(type, uint8_t(stored));
-  if (isTable(type))
-    return layout.tables.levels[stored];
-  if (isCodebook(type))
-    return levelToDouble(type, uint8_t(stored));
-  const int sign = 1 << (elementBits(type) - 1);
-  return layout.codeOrder == CodeOrder::Fragments ? stored - sign
-                                                  : (stored ^ sign) - sign;
+  return CodeTable(layout).load(head, key, value);
 }
 
 void decant::storeCode(const SlotLayout &layout, uint8_t *head, int key,
                        int value, double code) {
-  const ElementType type = layout.codes.type;
-  const CodeRange range =
-      layout.usesAllCodes() ? CodeRange::All : CodeRange::Symmetric;
-  if (!layout.rowBits.empty())
-    return storeToRow(layout, head, key, value, code, range);
-  if (isWideFloat(type)) {
-    storeElement(type, code,
-                 head +
-                     codePlace(layout, codePlanes(layout)[0], key, value).byte);
-    return;
-  }
-  int stored = isSmallFloat(type) ? doubleToSmall(type, code)
-               : isTable(type)    ? nearestLevel(layout.tables.levels, code)
-               : isCodebook(type) ? doubleToLevel(type, code)
-                                  : toCode(type, code, range);
-  if (isInteger(type) && layout.codeOrder == CodeOrder::Fragments)
-    stored += 1 << (elementBits(type) - 1);
-  for (const CodePlane &plane : codePlanes(layout)) {
-    const CodePlace at = codePlace(layout, plane, key, value);
-    const int mask = (1 << plane.bits) - 1;
-    const int field = (stored >> plane.firstBit) & mask;
-    uint8_t &byte = head[at.byte];
-    byte = uint8_t((byte & ~(mask << at.shift)) | field << at.shift);
-  }
+  CodeTable(layout).store(head, key, value, code);
 }

@@ -8,12 +8,12 @@
 
 #include "EngineImpl.h"
 
-#include "Bench/Agreement.h"
+#include "Bench/BatchResults.h"
+#include "Core/Parallel.h"
 #include "Stopwatch.h"
 
 #include <fmt/format.h>
 #include <set>
-#include <thread>
 
 using namespace decant;
 
@@ -46,7 +46,7 @@ Status Engine::tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
   setup.machine = tune::machineOf(target).value_or(tune::Machine());
   setup.machine.name = setup.deviceClass.name;
   setup.budget = impl->options.tuneSeconds;
-  setup.effort.threads = std::max(1u, std::thread::hardware_concurrency());
+  setup.effort.threads = allThreads();
   setup.hooks.image = [&](const DecodeSpec &what,
                           const tune::ScheduleCandidate *candidate) {
     return make(target, *device, what, candidate);
@@ -55,7 +55,8 @@ Status Engine::tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
                            int64_t batch) -> Expected<bench::BatchResults> {
     DECANT_ASSIGN(KernelImage image, make(hostTarget, *host, what, nullptr));
     DECANT_ASSIGN(const auto program, Program::create(host, std::move(image)));
-    return bench::expectedBatch(what, host, *program, batch);
+    return bench::expectedBatch(what, host, *program, batch,
+                                setup.effort.threads);
   };
   // One that was there before and did not load here is none.
   auto isThere = [&] {

@@ -397,11 +397,12 @@ static Scales storedScales(const SlotLayout &layout, const uint8_t *head) {
 std::vector<double> decant::decodeCodes(const SlotLayout &layout,
                                         const uint8_t *head) {
   const Scales scales = storedScales(layout, head);
+  const CodeTable codes(layout);
   std::vector<double> dense(size_t(layout.keyDim) * layout.valueDim);
   for (int k = 0; k < layout.keyDim; ++k)
     for (int v = 0; v < layout.valueDim; ++v)
       dense[size_t(k) * layout.valueDim + v] =
-          scales.decode(k, v, loadCode(layout, head, k, v));
+          scales.decode(k, v, codes.load(head, k, v));
   return dense;
 }
 
@@ -409,13 +410,14 @@ std::vector<double> decant::codeWidths(const SlotLayout &layout,
                                        const uint8_t *head) {
   const Scales scales = storedScales(layout, head);
   const ElementType type = layout.codes.type;
+  const CodeTable codes(layout);
   const std::vector<double> levels = levelsOf(layout);
   auto widthOf = [&](int k, int v) -> double {
     if (!layout.rowBits.empty() && !layout.isPivot(k))
       return std::exp2(kMaxRowBits - layout.rowBits[k]);
     if (isInteger(type) && !layout.isPivot(k))
       return 1;
-    const double code = loadCode(layout, head, k, v);
+    const double code = codes.load(head, k, v);
     return levels.empty()
                ? floatStep(layout.isPivot(k) ? ElementType::F16 : type, code)
                : levelWidth(levels, code);
@@ -434,6 +436,7 @@ void decant::encodeCodes(const SlotLayout &layout,
   Fit fit(layout, dense, head);
   const Scales &scales = fit.run();
   const ElementType type = layout.codes.type;
+  const CodeTable codes(layout);
   NoiseSource noise{seed, 0, layout.firstHead};
   std::memcpy(&noise.tokens, head + layout.cursor.offset + sizeof(uint64_t),
               sizeof(noise.tokens));
@@ -443,7 +446,7 @@ void decant::encodeCodes(const SlotLayout &layout,
     for (int v = 0; v < layout.paddedValue; ++v) {
       if (k >= layout.keyDim || v >= layout.valueDim) {
         // Of levels none need be 0: what reads them knows of padding.
-        storeCode(layout, head, k, v, 0);
+        codes.store(head, k, v, 0);
         continue;
       }
       double code = scales.encode(k, v, dense[size_t(k) * layout.valueDim + v]);
@@ -453,6 +456,6 @@ void decant::encodeCodes(const SlotLayout &layout,
         code = saturate(type, code);
       if (layout.isPivot(k))
         code = saturate(ElementType::F16, code);
-      storeCode(layout, head, k, v, code);
+      codes.store(head, k, v, code);
     }
 }

@@ -8,7 +8,7 @@
 
 #include "FormatTuner.h"
 
-#include "Tune/Parallel.h"
+#include "Core/Parallel.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,6 +8,8 @@
 
 #include "PackTuner.h"
 
+#include "Core/Parallel.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -132,9 +134,9 @@ Expected<std::string> decant::tune::launchPicks(
   DECANT_ASSIGN(const auto mine, programFromPack(tuned, device, query));
   DECANT_ASSIGN(const auto theirs, programFromPack(before, device, query));
   for (int64_t batch : batches) {
-    DECANT_ASSIGN(
-        const bench::Agreement agreement,
-        bench::compareBatch(spec, device, *mine, device, *theirs, batch));
+    DECANT_ASSIGN(const bench::Agreement agreement,
+                  bench::compareBatch(spec, device, *mine, device, *theirs,
+                                      batch, allThreads()));
     if (!agreement.good())
       return Status::failed(
           fmt::format("{}: at batch {} the picks compute something else: {}",

@@ -62,7 +62,7 @@ struct Effort {
   size_t mostFormats = 16; // that are timed
   size_t mostTuned = 2;    // formats whose schedules are searched, beside the
                            // one that was asked about
-  unsigned threads = 1;    // that compile
+  unsigned threads = 1;    // that compile and check
 };
 
 struct Setup {

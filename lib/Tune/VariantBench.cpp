@@ -8,7 +8,7 @@
 
 #include "VariantBench.h"
 
-#include "Tune/Parallel.h"
+#include "Core/Parallel.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -44,7 +44,8 @@ std::vector<LoadedVariant> VariantBench::load(
 Status VariantBench::check(const Program &program) {
   const Spending spending(setup.spent->checks);
   DECANT_ASSIGN(const bench::BatchResults results,
-                bench::testedBatch(spec, setup.device, program, kCheckedBatch));
+                bench::testedBatch(spec, setup.device, program, kCheckedBatch,
+                                   setup.effort.threads));
   if (!expected && setup.hooks.expect) {
     DECANT_ASSIGN(expected, setup.hooks.expect(spec, kCheckedBatch));
   }

@@ -8,9 +8,11 @@
 
 #include "CaseRun.h"
 
+#include "Core/Parallel.h"
 #include "decant/Core/Numeric.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -29,9 +31,33 @@ constexpr double kOracles = 1e-12;
 
 CaseRun::CaseRun(const DecodeSpec &spec, const Program &program,
                  ReferencePrograms programs, const SyntheticTokens &tokens,
-                 TestedLayer &layer, CudaOracle *oracle)
-    : spec(spec), program(program), programs(std::move(programs)),
-      tokens(tokens), layer(layer), oracle(oracle), layout(program.layout()) {}
+                 TestedLayer &layer, CudaOracle *oracle, unsigned threads)
+    : spec(spec), program(program),
+      programs(std::clamp<size_t>(threads, 1, spec.heads.value), programs),
+      tokens(tokens), layer(layer), oracle(oracle), layout(program.layout()),
+      sums(spec.heads.value) {}
+
+void CaseRun::Sums::add(const Sums &other) {
+  output.add(other.output);
+  state.add(other.state);
+  beside.add(other.beside);
+  fold.add(other.fold);
+  codec.add(other.codec);
+  oracleOutput.add(other.oracleOutput);
+  oracleState.add(other.oracleState);
+  disagreement.add(other.disagreement);
+  tokens += other.tokens;
+  states += other.states;
+  folds += other.folds;
+}
+
+template <typename Work> void CaseRun::forHeads(const Work &work) {
+  const size_t threads = programs.size();
+  parallelFor(threads, unsigned(threads), [&](size_t mine) {
+    for (int head = int(mine); head < heads(); head += int(threads))
+      work(head, programs[mine]);
+  });
+}
 
 Expected<VerifyResult> CaseRun::run(const VerifyCase &situation) {
   result.situation = situation;
@@ -98,7 +124,7 @@ Status CaseRun::stepRows() {
   DECANT_TRY(compareTokens(after));
   for (size_t i = 0; i < sequences.size(); ++i) {
     sequences[i].done += sequences[i].accepted;
-    sequences[i].before = after[i];
+    sequences[i].before = std::move(after[i]);
   }
   return {};
 }
@@ -133,7 +159,6 @@ void CaseRun::compareStep(const std::vector<StoredSlot> &drafted,
                           const std::vector<StoredSlot> &after) {
   states.assign(sequences.size(), {});
   foldsAfter.assign(sequences.size(), false);
-  const uint32_t window = uint32_t(layout.window);
   for (size_t i = 0; i < sequences.size(); ++i) {
     const Sequence &sequence = sequences[i];
     const StoredSlot &before = *sequence.before;
@@ -147,43 +172,73 @@ void CaseRun::compareStep(const std::vector<StoredSlot> &drafted,
                          result.steps, i));
       continue;
     }
+    std::vector<bool> folded(heads());
     for (int head = 0; head < heads(); ++head) {
-      const uint32_t old = before.fill(head), now = drafted[i].fill(head);
-      // With drafts the fill is moved by a commit only.
-      const uint32_t added = several() ? 0 : 1;
-      std::vector<double> start = before.state(head);
-      if (window == 1 || (!several() && old + 1 == window && now == 0)) {
-        foldsAfter[i] = true;
-      } else if (now != old + added) {
-        if (now != added || (!several() && old != window))
-          fail(fmt::format("step {}: the fill of row {}, head {} went from {} "
-                           "to {}",
-                           result.steps, i, head, old, now));
-        std::vector<double> folded = drafted[i].checkpoint(head);
-        compareFold(head, start, folded, before);
-        start = std::move(folded);
-      }
-      states[i].states.insert(states[i].states.end(), start.begin(),
-                              start.end());
-      const std::vector<double> carried = before.carried(head);
-      states[i].carried.insert(states[i].carried.end(), carried.begin(),
-                               carried.end());
+      bool foldsLast = false;
+      folded[head] = foldsFirst(int(i), head, drafted[i], foldsLast);
+      foldsAfter[i] = foldsAfter[i] || foldsLast;
     }
+    startStep(int(i), drafted[i], folded);
   }
+}
+
+/// Whether a head's window was folded before the tokens, or by the last one.
+bool CaseRun::foldsFirst(int number, int head, const StoredSlot &drafted,
+                         bool &foldsLast) {
+  const uint32_t window = uint32_t(layout.window);
+  const uint32_t old = sequences[number].before->fill(head);
+  const uint32_t now = drafted.fill(head);
+  // With drafts the fill is moved by a commit only.
+  const uint32_t added = several() ? 0 : 1;
+  if (window == 1 || (!several() && old + 1 == window && now == 0)) {
+    foldsLast = true;
+    return false;
+  }
+  if (now == old + added)
+    return false;
+  if (now != added || (!several() && old != window))
+    fail(fmt::format("step {}: the fill of row {}, head {} went from {} to {}",
+                     result.steps, number, head, old, now));
+  return true;
+}
+
+void CaseRun::startStep(int number, const StoredSlot &drafted,
+                        const std::vector<bool> &folded) {
+  const StoredSlot &before = *sequences[number].before;
+  const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
+  const int64_t carried = programs[0].exact.carriedSize();
+  DenseStates &start = states[number];
+  start.states.resize(heads() * size);
+  start.carried.resize(heads() * carried);
+  forHeads([&](int head, ReferencePrograms &) {
+    double *mine = start.states.data() + head * size;
+    const std::vector<double> &held = before.state(head);
+    if (folded[head]) {
+      const std::vector<double> checkpoint = drafted.checkpoint(head);
+      compareFold(head, held, checkpoint, before);
+      std::copy(checkpoint.begin(), checkpoint.end(), mine);
+    } else {
+      std::copy(held.begin(), held.end(), mine);
+    }
+    const std::vector<double> beside = before.carried(head);
+    std::copy(beside.begin(), beside.end(),
+              start.carried.data() + head * carried);
+  });
 }
 
 void CaseRun::compareFold(int head, const std::vector<double> &from,
                           const std::vector<double> &folded,
                           const StoredSlot &counted) {
-  fold.add(folded, from);
-  codec.add(counted.throughCodec(head, from), from);
-  ++result.folds;
+  Sums &mine = sums[head];
+  mine.fold.add(folded, from);
+  mine.codec.add(counted.throughCodec(head, from), from);
+  ++mine.folds;
 }
 
 /// Runs the oracles over the tokens of a step.
 Status CaseRun::compareTokens(const std::vector<StoredSlot> &after) {
   const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
-  const int64_t carried = programs.exact.carriedSize();
+  const int64_t carried = programs[0].exact.carriedSize();
   for (int token = 0; token < program.info().tokensPerStep; ++token) {
     DECANT_TRY(runOracle(token));
     for (size_t i = 0; i < sequences.size(); ++i) {
@@ -191,23 +246,24 @@ Status CaseRun::compareTokens(const std::vector<StoredSlot> &after) {
       if (token >= sequence.offered)
         continue;
       const auto now = tokens.token(int(i), sequence.done + token);
-      for (int head = 0; head < heads(); ++head) {
+      const bool last = token + 1 == sequence.accepted;
+      forHeads([&](int head, ReferencePrograms &own) {
         const auto inputs = tokens.ofHead(now, head);
         double *stored = states[i].states.data() + head * size;
         double *besideIt = states[i].carried.data() + head * carried;
         std::vector<double> plain(stored, stored + size),
             plainBeside(besideIt, besideIt + carried),
             expected(layout.valueDim), unused(layout.valueDim);
-        programs.exact.step(inputs, plain.data(), expected.data(),
-                            plainBeside.data());
-        programs.stored.step(inputs, stored, unused.data(), besideIt);
+        own.exact.step(inputs, plain.data(), expected.data(),
+                       plainBeside.data());
+        own.stored.step(inputs, stored, unused.data(), besideIt);
         compareOutputs(int(i), token, head, expected);
         if (oracle)
           compareOracles(int(i), head, expected, plain, plainBeside);
-        ++result.tokens;
-      }
-      if (token + 1 == sequence.accepted)
-        compareState(int(i), after[i]);
+        ++sums[head].tokens;
+        if (last)
+          compareState(int(i), head, after[i]);
+      });
     }
   }
   return {};
@@ -221,39 +277,35 @@ void CaseRun::compareOutputs(int number, int token, int head,
       layer.output(number, token) + first * elementBytes(type);
   for (int v = 0; v < layout.valueDim; ++v) {
     const double x = loadElement(type, bytes + v * elementBytes(type));
-    output.add(beyondRounding(type, x, expected[v]), expected[v]);
+    sums[head].output.add(beyondRounding(type, x, expected[v]), expected[v]);
     if (oracle) {
       const double other = oracleTokens[number].outputs[first + v];
-      oracleOutput.add(beyondRounding(type, x, other), other);
+      sums[head].oracleOutput.add(beyondRounding(type, x, other), other);
     }
   }
 }
 
 /// After the accepted tokens of a step.
-void CaseRun::compareState(int number, const StoredSlot &after) {
+void CaseRun::compareState(int number, int head, const StoredSlot &after) {
   const int64_t size = int64_t(layout.keyDim) * layout.valueDim;
-  const int64_t carried = programs.exact.carriedSize();
-  for (int head = 0; head < heads(); ++head) {
-    const auto ofHead = [&](const std::vector<double> &all, int64_t count) {
-      const auto first = all.begin() + head * count;
-      return std::vector<double>(first, first + count);
-    };
-    const std::vector<double> expected = ofHead(states[number].states, size);
-    const std::vector<double> found = after.state(head);
-    if (foldsAfter[number]) {
-      // A window's last token is counted before its fold, a token without a
-      // window after it.
-      compareFold(head, expected, found,
-                  layout.window > 1 ? after : *sequences[number].before);
-    } else {
-      ++result.states;
-      state.add(found, expected);
-      if (oracle)
-        oracleState.add(found,
-                        ofHead(oracleTokens[number].states.states, size));
-    }
-    beside.add(after.carried(head), ofHead(states[number].carried, carried));
+  const int64_t carried = programs[0].exact.carriedSize();
+  Sums &mine = sums[head];
+  const double *expected = states[number].states.data() + head * size;
+  const std::vector<double> &found = after.state(head);
+  if (foldsAfter[number]) {
+    // A window's last token is counted before its fold, a token without a
+    // window after it.
+    compareFold(head, {expected, expected + size}, found,
+                layout.window > 1 ? after : *sequences[number].before);
+  } else {
+    ++mine.states;
+    mine.state.add(found, expected);
+    if (oracle)
+      mine.oracleState.add(found, oracleTokens[number].states.states.data() +
+                                      head * size);
   }
+  mine.beside.add(after.carried(head),
+                  states[number].carried.data() + head * carried);
 }
 
 Status CaseRun::runOracle(int token) {
@@ -297,7 +349,8 @@ void CaseRun::compareOracles(int number, int head,
   const auto compare = [&](const std::vector<double> &all,
                            const std::vector<double> &expected) {
     const auto first = all.begin() + head * int64_t(expected.size());
-    disagreement.add({first, first + int64_t(expected.size())}, expected);
+    sums[head].disagreement.add({first, first + int64_t(expected.size())},
+                                expected);
   };
   compare(other.outputs, outputs);
   compare(other.states.states, state);
@@ -311,18 +364,22 @@ Status CaseRun::finish() {
   DECANT_TRY(readSlots(flushed));
   for (size_t i = 0; i < sequences.size(); ++i) {
     const StoredSlot &before = *sequences[i].before;
-    for (int head = 0; head < heads(); ++head) {
-      const std::vector<double> from = before.state(head);
-      if (before.fill(head) > 0)
-        compareFold(head, from, flushed[i].state(head), before);
-      else if (from != flushed[i].state(head))
-        fail(fmt::format("a flush changed the state of row {}, whose window is "
-                         "empty",
-                         i));
+    for (int head = 0; head < heads(); ++head)
       if (flushed[i].fill(head) != 0)
         fail(fmt::format("a flush left {} tokens in the window of row {}",
                          flushed[i].fill(head), i));
-    }
+    std::atomic<bool> changed{false};
+    forHeads([&](int head, ReferencePrograms &) {
+      const std::vector<double> &from = before.state(head);
+      if (before.fill(head) > 0)
+        compareFold(head, from, flushed[i].state(head), before);
+      else if (from != flushed[i].state(head))
+        changed = true;
+    });
+    if (changed)
+      fail(fmt::format("a flush changed the state of row {}, whose window is "
+                       "empty",
+                       i));
   }
   for (int64_t row = int64_t(sequences.size()); row < rows; ++row) {
     DECANT_ASSIGN(const std::vector<uint8_t> bytes, layer.slot(row));
@@ -343,12 +400,18 @@ void CaseRun::fail(std::string what) {
 }
 
 void CaseRun::judge() {
-  result.output = output.value();
-  result.state = std::max(state.value(), beside.value());
-  if (std::isnan(beside.value()))
-    result.state = beside.value();
-  result.fold = fold.value();
-  result.codec = codec.value();
+  Sums all;
+  for (const Sums &head : sums)
+    all.add(head);
+  result.tokens = all.tokens;
+  result.states = all.states;
+  result.folds = all.folds;
+  result.output = all.output.value();
+  result.state = std::max(all.state.value(), all.beside.value());
+  if (std::isnan(all.beside.value()))
+    result.state = all.beside.value();
+  result.fold = all.fold.value();
+  result.codec = all.codec.value();
   const VerifyBounds &bounds = result.bounds;
   const auto expect = [&](const char *what, double found, double bound) {
     if (!(found <= bound)) // a NaN is beyond every bound
@@ -359,8 +422,9 @@ void CaseRun::judge() {
   expect("the error of folds", result.fold, bounds.fold(result.codec));
   if (!oracle)
     return;
-  result.oracle = VerifyResult::Oracle{
-      oracleOutput.value(), oracleState.value(), disagreement.value()};
+  result.oracle =
+      VerifyResult::Oracle{all.oracleOutput.value(), all.oracleState.value(),
+                           all.disagreement.value()};
   expect("the outputs' error against the CUDA oracle", result.oracle->output,
          bounds.output);
   expect("the states' error against the CUDA oracle", result.oracle->state,

@@ -33,8 +33,15 @@ public:
     size += expected * expected;
   }
   void add(const std::vector<double> &x, const std::vector<double> &expected) {
+    add(x, expected.data());
+  }
+  void add(const std::vector<double> &x, const double *expected) {
     for (size_t i = 0; i < x.size(); ++i)
       add(x[i] - expected[i], expected[i]);
+  }
+  void add(const RelativeNorm &other) {
+    error += other.error;
+    size += other.size;
   }
   /// 0 if nothing was added; the error itself where only zeros were expected.
   double value() const {
@@ -47,10 +54,11 @@ private:
 
 class CaseRun {
 public:
-  /// What is passed must outlive the result; `oracle` may be null.
+  /// What is passed must outlive the result; `oracle` may be null. Heads are
+  /// compared on `threads` threads; the errors do not depend on how many.
   CaseRun(const DecodeSpec &spec, const Program &program,
           ReferencePrograms programs, const SyntheticTokens &tokens,
-          TestedLayer &layer, CudaOracle *oracle);
+          TestedLayer &layer, CudaOracle *oracle, unsigned threads);
 
   Expected<VerifyResult> run(const VerifyCase &situation);
 
@@ -68,6 +76,17 @@ private:
     DenseStates states;
   };
 
+  /// What one head adds to the result.
+  struct Sums {
+    RelativeNorm output, state, beside, fold, codec;
+    RelativeNorm oracleOutput, oracleState, disagreement;
+    int64_t tokens = 0, states = 0, folds = 0;
+
+    void add(const Sums &other);
+  };
+  /// Calls work(head, programs) for every head, each of them once.
+  template <typename Work> void forHeads(const Work &work);
+
   bool several() const { return program.info().tokensPerStep > 1; }
   int heads() const { return spec.heads.value; }
   void planStep(int64_t step);
@@ -76,10 +95,14 @@ private:
   void compareRows();
   void compareStep(const std::vector<StoredSlot> &drafted,
                    const std::vector<StoredSlot> &after);
+  void startStep(int number, const StoredSlot &drafted,
+                 const std::vector<bool> &folded);
+  bool foldsFirst(int number, int head, const StoredSlot &drafted,
+                  bool &foldsLast);
   Status compareTokens(const std::vector<StoredSlot> &after);
   void compareOutputs(int number, int token, int head,
                       const std::vector<double> &expected);
-  void compareState(int number, const StoredSlot &after);
+  void compareState(int number, int head, const StoredSlot &after);
   void compareFold(int head, const std::vector<double> &from,
                    const std::vector<double> &folded,
                    const StoredSlot &counted);
@@ -94,7 +117,7 @@ private:
 
   const DecodeSpec &spec;
   const Program &program;
-  ReferencePrograms programs;
+  std::vector<ReferencePrograms> programs; // of each thread
   const SyntheticTokens &tokens;
   TestedLayer &layer;
   CudaOracle *oracle;
@@ -108,8 +131,7 @@ private:
   std::vector<bool> foldsAfter;
   std::vector<OracleToken> oracleTokens; // of each sequence
   VerifyResult result;
-  RelativeNorm output, state, beside, fold, codec;
-  RelativeNorm oracleOutput, oracleState, disagreement;
+  std::vector<Sums> sums; // of each head
 };
 
 } // namespace decant

@@ -31,9 +31,11 @@ uint32_t StoredSlot::fill(int head) const {
   return fill;
 }
 
-std::vector<double> StoredSlot::state(int head) const {
-  return decodeHead(layout->ofHead(head),
-                    content.data() + layout->headOffset(head));
+const std::vector<double> &StoredSlot::state(int head) const {
+  if (decoded[head].empty())
+    decoded[head] = decodeHead(layout->ofHead(head),
+                               content.data() + layout->headOffset(head));
+  return decoded[head];
 }
 
 std::vector<double> StoredSlot::checkpoint(int head) const {

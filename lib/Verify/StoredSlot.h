@@ -16,17 +16,20 @@
 
 namespace decant {
 
-/// A host copy of a slot; the layout must outlive it.
+/// A host copy of a slot; the layout must outlive it. Threads may ask at the
+/// same time, but not about one head.
 class StoredSlot {
 public:
   StoredSlot(const SlotLayout &layout, std::vector<uint8_t> bytes)
-      : layout(&layout), content(std::move(bytes)) {}
+      : layout(&layout), content(std::move(bytes)), decoded(layout.valueHeads) {
+  }
 
   const std::vector<uint8_t> &bytes() const { return content; }
   /// Tokens in a head's window; 0 without one.
   uint32_t fill(int head) const;
-  /// The state of a head, [key dim, value dim], with its window or without.
-  std::vector<double> state(int head) const;
+  /// The state of a head, [key dim, value dim], with its window, which is
+  /// decoded once, or without.
+  const std::vector<double> &state(int head) const;
   std::vector<double> checkpoint(int head) const;
   /// The vectors beside it, [vectors, key dim], as accepted tokens leave them.
   std::vector<double> carried(int head) const;
@@ -41,6 +44,7 @@ private:
 
   const SlotLayout *layout;
   std::vector<uint8_t> content;
+  mutable std::vector<std::vector<double>> decoded; // of heads, empty at first
 };
 
 } // namespace decant

@@ -80,6 +80,18 @@ int SyntheticTokens::headsOf(const RuleInput &input) const {
 
 SyntheticTokens::Token SyntheticTokens::token(int sequence,
                                               int64_t number) const {
+  // Several rows of a batch decode one sequence, and then oracles do.
+  constexpr size_t kMost = 64;
+  const auto found = kept.find({sequence, number});
+  if (found != kept.end())
+    return found->second;
+  if (kept.size() >= kMost)
+    kept.clear();
+  return kept[{sequence, number}] = make(sequence, number);
+}
+
+SyntheticTokens::Token SyntheticTokens::make(int sequence,
+                                             int64_t number) const {
   Token result;
   for (const RuleInput &input : inputs) {
     const std::string &name = input.name;

@@ -20,6 +20,8 @@
 #include "decant/Core/KernelImage.h"
 #include "decant/Core/RuleInfo.h"
 
+#include <map>
+
 namespace decant {
 
 class SyntheticTokens {
@@ -29,7 +31,8 @@ public:
                   bool carries);
 
   /// An array [heads, width] for each input, already rounded to its type. What
-  /// belongs to the layer is the same in every token.
+  /// belongs to the layer is the same in every token. Tokens that were asked
+  /// for last are kept, so one thread at a time may ask.
   using Token = std::vector<std::vector<double>>;
   Token token(int sequence, int64_t number) const;
 
@@ -41,6 +44,7 @@ public:
                 std::vector<uint8_t> &bytes) const;
 
 private:
+  Token make(int sequence, int64_t number) const;
   bool ofLayer(const RuleInput &input) const;
   ElementType typeOf(const RuleInput &input) const;
   int widthOf(const RuleInput &input) const;
@@ -49,6 +53,7 @@ private:
   DecodeSpec spec;
   std::vector<RuleInput> inputs;
   bool carries;
+  mutable std::map<std::pair<int, int64_t>, Token> kept;
 };
 
 } // namespace decant

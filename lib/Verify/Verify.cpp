@@ -57,6 +57,7 @@ struct Verifier::Impl {
   SyntheticTokens tokens;
   std::unique_ptr<CudaOracle> oracle;
   std::string oracleName;
+  unsigned threads = 1;
 };
 
 Verifier::Verifier(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -67,13 +68,14 @@ Verifier::~Verifier() = default;
 Expected<Verifier> Verifier::create(const DecodeSpec &spec,
                                     std::shared_ptr<Device> device,
                                     std::unique_ptr<CudaOracle> oracle,
-                                    const std::string &oracleName) {
+                                    const std::string &oracleName,
+                                    unsigned threads) {
   DECANT_ASSIGN(ReferencePrograms programs, referencePrograms(spec));
   SyntheticTokens tokens(spec, programs.exact.inputs(),
                          programs.exact.carriedSize() > 0);
   return Verifier(std::unique_ptr<Impl>(
       new Impl{spec, std::move(device), std::move(programs), std::move(tokens),
-               std::move(oracle), oracleName}));
+               std::move(oracle), oracleName, threads}));
 }
 
 Expected<Verifier> Verifier::create(const DecodeSpec &spec,
@@ -81,17 +83,18 @@ Expected<Verifier> Verifier::create(const DecodeSpec &spec,
                                     const VerifyOptions &options) {
   if (device->info().kind != TargetKind::Nvidia ||
       options.oracle == OraclePolicy::None)
-    return create(spec, std::move(device), nullptr, "");
+    return create(spec, std::move(device), nullptr, "", options.threads);
   const auto nvrtc = Nvrtc::load(options.nvrtc);
   if (!nvrtc && options.oracle == OraclePolicy::Require)
     return nvrtc.status();
   if (!nvrtc)
-    return create(spec, std::move(device), nullptr, "");
+    return create(spec, std::move(device), nullptr, "", options.threads);
   DECANT_ASSIGN(CudaOracle oracle, CudaOracle::create(spec, device, **nvrtc));
   return create(spec, std::move(device),
                 std::make_unique<CudaOracle>(std::move(oracle)),
                 fmt::format("{} of CUDA {}", (*nvrtc)->path(),
-                            cudaVersionText((*nvrtc)->version())));
+                            cudaVersionText((*nvrtc)->version())),
+                options.threads);
 }
 
 const std::string &Verifier::oracleName() const { return impl->oracleName; }
@@ -102,7 +105,7 @@ Expected<VerifyResult> Verifier::check(const Program &program,
                 TestedLayer::create(impl->spec, impl->device, program,
                                     impl->tokens, situation.batch));
   CaseRun run(impl->spec, program, impl->programs, impl->tokens, layer,
-              impl->oracle.get());
+              impl->oracle.get(), impl->threads);
   return run.run(situation);
 }
 

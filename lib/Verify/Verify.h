@@ -78,7 +78,8 @@ enum class OraclePolicy {
 
 struct VerifyOptions {
   OraclePolicy oracle = OraclePolicy::Require;
-  std::string nvrtc; // its file; found by itself when empty
+  std::string nvrtc;    // its file; found by itself when empty
+  unsigned threads = 1; // that compute the float64 reference
 };
 
 /// The oracles of one spec on one device, for any number of programs of it.
@@ -91,7 +92,8 @@ public:
   static Expected<Verifier> create(const DecodeSpec &spec,
                                    std::shared_ptr<Device> device,
                                    std::unique_ptr<CudaOracle> oracle,
-                                   const std::string &oracleName);
+                                   const std::string &oracleName,
+                                   unsigned threads = 1);
   Verifier(Verifier &&) noexcept;
   Verifier &operator=(Verifier &&) noexcept;
   ~Verifier();

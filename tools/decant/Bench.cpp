@@ -17,6 +17,7 @@
 #include "Bench/Agreement.h"
 #include "Bench/CallCost.h"
 #include "BenchReport.h"
+#include "Core/Parallel.h"
 #include "NumberList.h"
 #include "Progress.h"
 #include "SpecArguments.h"
@@ -80,7 +81,8 @@ Status benchBatch(const DecodeSpec &spec, const Kernels &kernels, int64_t batch,
   DECANT_ASSIGN(const bench::BatchPlan plan, timer.plan(batch));
   DECANT_ASSIGN(const bench::Agreement check,
                 bench::compareBatch(spec, kernels.device, *kernels.tested,
-                                    kernels.host, *kernels.expected, batch));
+                                    kernels.host, *kernels.expected, batch,
+                                    allThreads()));
   findings.batches.push_back({batch, check, {}});
   if (!check.good())
     return Status::failed(fmt::format(

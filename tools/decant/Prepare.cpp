@@ -15,7 +15,8 @@
 
 #include "Command.h"
 
-#include "Bench/Agreement.h"
+#include "Bench/BatchResults.h"
+#include "Core/Parallel.h"
 #include "SpecArguments.h"
 #include "decant/Engine.h"
 
@@ -93,7 +94,8 @@ Expected<Json> prepareOne(Engine &engine, const DecodeSpec &spec,
   Json outputs; // null where a step decodes several tokens
   if (spec.tokensPerStep == 1) {
     DECANT_ASSIGN(const bench::BatchResults results,
-                  bench::testedBatch(spec, device, *program, kCheckedBatch));
+                  bench::testedBatch(spec, device, *program, kCheckedBatch,
+                                     allThreads()));
     outputs = hashOf(results);
   }
   const TuningReport &tuning = facts.tuning;

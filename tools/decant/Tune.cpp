@@ -14,6 +14,7 @@
 
 #include "Command.h"
 
+#include "Core/Parallel.h"
 #include "FrontChart.h"
 #include "Interrupt.h"
 #include "NumberList.h"
@@ -33,7 +34,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 using namespace decant;
 using namespace decant::tool;
@@ -74,13 +74,15 @@ struct Workplace {
   /// Rows that join one after the other, against the float64 rule and codec
   /// and, on a GPU with NVRTC, the rule as CUDA C++.
   Status verify(const DecodeSpec &spec, const std::shared_ptr<Device> &device,
-                const Program &program) {
+                const Program &program, unsigned threads) {
     constexpr int64_t kRows = 2;
     const std::string text = canonicalText(spec);
     if (!verifier || verified != text) {
       verifier.reset();
-      DECANT_ASSIGN(verifier, Verifier::create(spec, device,
-                                               {OraclePolicy::IfPresent, {}}));
+      VerifyOptions options;
+      options.oracle = OraclePolicy::IfPresent;
+      options.threads = threads;
+      DECANT_ASSIGN(verifier, Verifier::create(spec, device, options));
       verified = text;
     }
     DECANT_ASSIGN(const VerifyResult result,
@@ -189,13 +191,14 @@ Expected<KernelImage> makeImage(Engine &engine, const TargetInfo &target,
 }
 
 /// What the CPU target computes.
-Expected<bench::BatchResults>
-expectFromHost(Workplace &place, const DecodeSpec &spec, int64_t batch) {
+Expected<bench::BatchResults> expectFromHost(Workplace &place,
+                                             const DecodeSpec &spec,
+                                             int64_t batch, unsigned threads) {
   DECANT_ASSIGN(KernelImage image,
                 makeImage(*place.engine, place.hostTarget, spec, nullptr));
   DECANT_ASSIGN(const std::unique_ptr<Program> program,
                 Program::create(place.host, std::move(image)));
-  return bench::expectedBatch(spec, place.host, *program, batch);
+  return bench::expectedBatch(spec, place.host, *program, batch, threads);
 }
 
 /// The device, its class, and what is known of its speed.
@@ -331,11 +334,11 @@ void useCompiler(Workplace &place, tune::Setup &setup) {
     }
   };
   setup.hooks.expect = [&](const DecodeSpec &spec, int64_t batch) {
-    return expectFromHost(place, spec, batch);
+    return expectFromHost(place, spec, batch, setup.effort.threads);
   };
   if (setup.device)
     setup.hooks.verify = [&](const DecodeSpec &spec, const Program &program) {
-      return place.verify(spec, setup.device, program);
+      return place.verify(spec, setup.device, program, setup.effort.threads);
     };
 }
 
@@ -397,8 +400,7 @@ Expected<Report> runTune(const TuneOptions &options) {
                              kMaxGridBlocks / findings.spec.heads.value));
   setup.effort.mostSchedules = size_t(options.candidates);
   setup.effort.threads =
-      options.threads > 0 ? unsigned(options.threads)
-                          : std::max(1u, std::thread::hardware_concurrency());
+      options.threads > 0 ? unsigned(options.threads) : allThreads();
   setup.begin = begin;
   setup.budget = options.budget;
   if (options.ptxas)
@@ -517,8 +519,9 @@ Command decant::tool::addTune(CLI::App &root) {
   app->add_option("--budget", options->budget,
                   "Begin nothing new after so many seconds; 170 by default")
       ->option_text("SECONDS");
-  app->add_option("--threads", options->threads,
-                  "Threads that compile; one per processor by default")
+  app->add_option(
+         "--threads", options->threads,
+         "Threads that compile and check; one per processor by default")
       ->option_text("N");
   app->add_flag("--ptxas", options->ptxas,
                 "Machine code by the ptxas on PATH, as many kernels at a time "

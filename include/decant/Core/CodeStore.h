@@ -60,10 +60,39 @@ struct CodePlace {
 CodePlace codePlace(const SlotLayout &layout, const CodePlane &plane, int key,
                     int value);
 
-/// The code of one element; key and value may be padding.
+/// Reads and writes the codes of heads of one layout, which must outlive it.
+/// Where they lie is looked up once.
+class CodeTable {
+public:
+  explicit CodeTable(const SlotLayout &layout);
+
+  /// The code of one element; key and value may be padding.
+  double load(const uint8_t *head, int key, int value) const;
+  /// Rounds as roundTo() does.
+  void store(uint8_t *head, int key, int value, double code) const;
+
+private:
+  /// A row of its own bits: bytes from the head's start, and in slabs the place
+  /// among the rows of one.
+  struct Row {
+    int64_t offset = 0;
+    int inSlab = 0;
+    std::vector<CodePlane> planes;
+  };
+  CodePlace placeOf(const CodePlane &plane, int key, int value) const;
+  CodePlace placeInRow(const Row &row, const CodePlane &plane, int value) const;
+  int loadField(const uint8_t *head, int key, int value) const;
+  void storeField(uint8_t *head, int key, int value, int field) const;
+
+  const SlotLayout &layout;
+  std::vector<CodePlane> planes;
+  std::vector<Row> rows; // empty where all codes have the bits of their type
+  int tiles = 1;         // of a chunk, in fragments
+};
+
+/// One code, as CodeTable has it.
 double loadCode(const SlotLayout &layout, const uint8_t *head, int key,
                 int value);
-/// Rounds as roundTo() does.
 void storeCode(const SlotLayout &layout, uint8_t *head, int key, int value,
                double code);
 

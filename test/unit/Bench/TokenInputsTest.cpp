@@ -164,17 +164,45 @@ TEST(TokenInputs, StatesOfRulesThatWriteWhatTheyReadStaySmall) {
   EXPECT_NEAR(std::sqrt(squares), std::sqrt(20), 0.5);
 }
 
-TEST(TokenInputs, SelectsRowsModuloTheirNumber) {
-  const TokenInputs inputs = token(3, 0), chosen = inputs.select({2, 4});
+TEST(TokenInputs, RowsAreTheSameWithoutTheOthersAndOnSeveralThreads) {
+  const std::vector<KernelArg> arguments = test::decodeImage(8).entries[0].args;
+  const TokenInputs inputs = token(9, 3);
+  const TokenInputs chosen = makeRows(layer(), arguments, {7, 2}, 3, 2);
   EXPECT_EQ(chosen.rows, 2);
-  const InputTensor &from = find(inputs, "qkv"), &to = find(chosen, "qkv");
-  const int64_t bytes = from.rowBytes();
-  ASSERT_EQ(int64_t(to.bytes.size()), 2 * bytes);
-  EXPECT_TRUE(std::equal(to.bytes.begin(), to.bytes.begin() + bytes,
-                         from.bytes.begin() + 2 * bytes));
-  EXPECT_TRUE(std::equal(to.bytes.begin() + bytes, to.bytes.end(),
-                         from.bytes.begin() + bytes));
-  EXPECT_EQ(find(chosen, "A_log").bytes, find(inputs, "A_log").bytes);
+  for (const InputTensor &to : chosen.tensors) {
+    const InputTensor &from = find(inputs, to.name);
+    if (!to.perRow) {
+      EXPECT_EQ(to.bytes, from.bytes) << to.name;
+      continue;
+    }
+    const int64_t bytes = from.rowBytes();
+    ASSERT_EQ(int64_t(to.bytes.size()), 2 * bytes) << to.name;
+    for (int64_t at : {0, 1})
+      EXPECT_TRUE(std::equal(to.bytes.begin() + at * bytes,
+                             to.bytes.begin() + (at + 1) * bytes,
+                             from.bytes.begin() + (at ? 2 : 7) * bytes))
+          << to.name;
+  }
+}
+
+TEST(TokenInputs, NormalNumbersAreNormal) {
+  DecodeSpec spec = layer();
+  spec.inputs.qkNorm = QkNorm::L2EpsInside; // else they are scaled
+  const TokenInputs inputs = makeToken(
+      spec, {test::pointerArg("q", ElementType::F32, 16, 2 * 32)}, 1000, 0);
+  double sums[5] = {};
+  const int64_t count = 1000 * 2 * 32;
+  for (int64_t i = 0; i < count; ++i) {
+    const double x =
+        loadElement(ElementType::F32, &inputs.tensors[0].bytes[4 * i]);
+    for (int power = 1; power <= 4; ++power)
+      sums[power] += std::pow(x, power);
+  }
+  // Moments 0, 1, 0, 3; 5 sigma: x^n has a variance of 1, 2, 15, 96.
+  const double moments[] = {1, 0, 1, 0, 3}, variances[] = {0, 1, 2, 15, 96};
+  for (int power = 1; power <= 4; ++power)
+    EXPECT_NEAR(sums[power] / double(count), moments[power],
+                5 * std::sqrt(variances[power] / double(count)));
 }
 
 } // namespace

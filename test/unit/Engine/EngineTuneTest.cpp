@@ -69,7 +69,7 @@ protected:
     for (int i = 0; i < (*program)->variantCount(); ++i)
       result.schedules += (*program)->variant(i).scheduleText + "\n";
     result.outputs =
-        bench::testedBatch(spec, device, **program, 3).take().outputs;
+        bench::testedBatch(spec, device, **program, 3, 2).take().outputs;
     return result;
   }
 

@@ -93,6 +93,29 @@ TEST(Verify, CountsWhatItCompares) {
   EXPECT_FALSE(result.oracle.has_value());
 }
 
+// To the bit, whoever computes which head.
+TEST(Verify, ErrorsDoNotDependOnThreads) {
+  const DecodeSpec spec =
+      makeSpec(with(kInt8, {"heads.key=1", "heads.value=5"}));
+  const auto program = programOf(spec);
+  const VerifyResult one = check(spec, *program, {3, Fills::Mixed});
+  for (unsigned threads : {2, 5, 16}) {
+    VerifyOptions options;
+    options.threads = threads;
+    Verifier verifier = valueOf(Verifier::create(spec, cpu(), options));
+    const VerifyResult many =
+        valueOf(verifier.check(*program, {3, Fills::Mixed}));
+    EXPECT_TRUE(many.ok()) << many.failure;
+    EXPECT_EQ(many.tokens, one.tokens);
+    EXPECT_EQ(many.states, one.states);
+    EXPECT_EQ(many.folds, one.folds);
+    EXPECT_EQ(many.output, one.output);
+    EXPECT_EQ(many.state, one.state);
+    EXPECT_EQ(many.fold, one.fold);
+    EXPECT_EQ(many.codec, one.codec);
+  }
+}
+
 TEST(Verify, TakesSeveralTokensPerStep) {
   const DecodeSpec spec = makeSpec(with(kInt8, {"tokens_per_step=3"}));
   const auto program = programOf(spec);

@@ -5,8 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef DECANT_LIB_TUNE_PARALLEL_H
-#define DECANT_LIB_TUNE_PARALLEL_H
+#ifndef DECANT_LIB_CORE_PARALLEL_H
+#define DECANT_LIB_CORE_PARALLEL_H
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,12 @@
 #include <thread>
 #include <vector>
 
-namespace decant::tune {
+namespace decant {
+
+/// One per processor.
+inline unsigned allThreads() {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
 
 /// Calls work(0) .. work(count - 1), each once, on up to `threads` threads, the
 /// caller's among them. `work` must not throw.
@@ -35,6 +40,6 @@ inline void parallelFor(size_t count, unsigned threads,
     helper.join();
 }
 
-} // namespace decant::tune
+} // namespace decant
 
-#endif // DECANT_LIB_TUNE_PARALLEL_H
+#endif // DECANT_LIB_CORE_PARALLEL_H
