@@ -110,7 +110,9 @@ Value decant::roundStochastic(LaneTile &tile, Value x, ElementType type,
   if (isInteger(type)) {
     x = arith::MinimumFOp::create(b, x, real(maxCode(type)));
     x = arith::MaximumFOp::create(b, x, real(lowest));
-    return floorOf(tile, tile.add(x, noise), reals);
+    // In f32, the largest code and a draw next to 1 sum to the number above.
+    return arith::MinimumFOp::create(
+        b, floorOf(tile, tile.add(x, noise), reals), real(maxCode(type)));
   }
   const SmallFloat format = smallFloat(type);
   const VectorType words = integers(x);
@@ -134,7 +136,9 @@ Value decant::roundStochastic(LaneTile &tile, Value x, ElementType type,
   Value steps = tile.mul(
       magnitude, power(arith::SubIOp::create(
                      b, word(2 * kBias + format.fractionBits), exponent)));
-  Value rounded = tile.mul(floorOf(tile, tile.add(steps, noise), reals), step);
+  Value rounded = arith::MinNumFOp::create(
+      b, tile.mul(floorOf(tile, tile.add(steps, noise), reals), step),
+      real(format.largest));
   auto bitsOf = [&](Value y) -> Value {
     return arith::BitcastOp::create(b, words, y);
   };

@@ -92,4 +92,19 @@ TEST(Seeds, KernelsDrawAsTheCodecDoes) {
   }
 }
 
+// In f32, 127 and a draw above 1 - 2^-18 sum to 128, which is no code: a byte of
+// it is -128. Of a million draws, four are above.
+TEST(Seeds, LargestCodesStayWhatTheyAre) {
+  constexpr int kRows = 128;
+  Layer layer(stochastic(4), inOrder(kRows), Kernels::All);
+  std::vector<uint32_t> seeds(kRows);
+  for (int i = 0; i < kRows; ++i)
+    seeds[i] = uint32_t(i);
+  seed(layer, seeds);
+  const std::vector<double> ones(size_t(kRows) * 2 * 64 * 64, 1.0);
+  layer.pack(ones);
+  for (double element : layer.states())
+    ASSERT_NEAR(element, 1, 1e-6);
+}
+
 } // namespace
