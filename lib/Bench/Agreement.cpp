@@ -8,6 +8,7 @@
 
 #include "Agreement.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -81,10 +82,15 @@ Agreement decant::bench::compare(const BatchResults &tested,
     head.output = output.relative();
     head.state = state.relative();
     head.bound = agreementBound(cost, tensorCores);
+    cost.codes = std::max(cost.codes, expected.states.folded[at]);
+    head.outputBound = agreementBound(cost, tensorCores);
     head.row = at / heads;
     head.head = at % heads;
-    const bool byOutput = !(head.output <= head.state);
-    const double distance = (byOutput ? head.output : head.state) / head.bound;
+    const double ofOutput = head.output / head.outputBound,
+                 ofState = head.state / head.bound;
+    const double distance = std::isnan(ofOutput) || ofState <= ofOutput
+                                ? ofOutput
+                                : ofState; // which may be a NaN
     if (distance <= farthest)
       continue;
     worst = head;
@@ -100,9 +106,10 @@ Agreement decant::bench::compare(const BatchResults &tested,
 std::string decant::bench::describe(const Agreement &agreement) {
   return fmt::format(
       "after {} tokens the relative error of the outputs of head {} in one of "
-      "{} rows is {:.2e} and that of its state {:.2e}; {:.2e} is allowed",
+      "{} rows is {:.2e} and that of its state {:.2e}; {:.2e} and {:.2e} are "
+      "allowed",
       agreement.tokens, agreement.head, agreement.rows, agreement.output,
-      agreement.state, agreement.bound);
+      agreement.state, agreement.outputBound, agreement.bound);
 }
 
 Expected<Agreement> decant::bench::compareBatch(

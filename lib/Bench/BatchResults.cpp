@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <set>
 
@@ -52,6 +53,19 @@ double decant::bench::recordRounding(const SlotLayout &layout) {
   return std::ldexp(1, -fractionBits) / std::sqrt(12 * meanSquare);
 }
 
+double decant::bench::roundingOfFold(const SlotLayout &layout,
+                                     const uint8_t *head) {
+  std::vector<uint8_t> checkpoint(head, head + layout.headBytes);
+  if (!layout.cursor.empty()) // no records
+    std::memset(checkpoint.data() + layout.cursor.offset, 0, sizeof(uint32_t));
+  double square = 0;
+  for (double element : decodeHead(layout, checkpoint.data()))
+    square += element * element;
+  return square > 0
+             ? roundingError(layout, checkpoint.data()) / std::sqrt(square)
+             : 0;
+}
+
 Expected<StoredStates>
 decant::bench::decodeStates(const LayerRun &run, const Program &program,
                             const std::vector<int32_t> &slots, int count,
@@ -69,6 +83,7 @@ decant::bench::decodeStates(const LayerRun &run, const Program &program,
   StoredStates states;
   states.values.resize(heads * size);
   states.rounding.resize(heads);
+  states.folded.resize(heads);
   parallelFor(heads, threads, [&](size_t at) {
     const int head = int(at % layout.valueHeads);
     const SlotLayout own = layout.ofHead(head);
@@ -77,6 +92,7 @@ decant::bench::decodeStates(const LayerRun &run, const Program &program,
     const std::vector<double> state = decodeHead(own, bytes);
     std::copy(state.begin(), state.end(), &states.values[at * size]);
     states.rounding[at] = roundingError(own, bytes);
+    states.folded[at] = roundingOfFold(own, bytes);
   });
   return states;
 }

@@ -22,7 +22,13 @@ namespace decant::bench {
 struct StoredStates {
   std::vector<double> values;   // [slots, heads, key dim, value dim]
   std::vector<double> rounding; // norms [slots, heads], of roundingError()
+  /// The same of the head as its last fold left it, relative to that: outputs
+  /// right behind a fold see what later decays take off.
+  std::vector<double> folded;
 };
+
+/// roundingError() of a head's checkpoint over its norm; 0 where that is 0.
+double roundingOfFold(const SlotLayout &layout, const uint8_t *head);
 
 /// Those of the first `count` of these slots that are not padding.
 Expected<StoredStates> decodeStates(const LayerRun &run, const Program &program,

@@ -74,6 +74,7 @@ public:
       results.states.values.insert(results.states.values.end(),
                                    states.back().begin(), states.back().end());
       results.states.rounding.push_back(roundingError(layout, head.data()));
+      results.states.folded.push_back(roundingOfFold(layout, head.data()));
     }
     std::mt19937 random(5);
     std::normal_distribution<double> normal;
@@ -237,11 +238,35 @@ TEST(Agreement, HeadsOfZerosHaveToBeZeros) {
   BatchResults expected = Side(ElementType::I8, 1).run(1);
   const int64_t size = kDim * kDim;
   std::fill_n(expected.states.values.begin(), size, 0);
-  expected.states.rounding[0] = 0;
+  expected.states.rounding[0] = expected.states.folded[0] = 0;
   BatchResults tested = expected;
   EXPECT_TRUE(compare(tested, expected).good());
   tested.states.values[7] = 0.5;
   EXPECT_FALSE(compare(tested, expected).good());
+}
+
+// A decay after the fold takes off what its rounding costs the state, and not
+// what it has cost the outputs before.
+TEST(Agreement, OutputsRememberTheFold) {
+  const BatchResults expected = Side(ElementType::I6, 1).run(1);
+  for (size_t i = 0; i < expected.states.folded.size(); ++i)
+    EXPECT_GT(expected.states.folded[i], 0);
+  BatchResults later = expected;
+  for (double &rounding : later.states.rounding)
+    rounding *= 1e-3;
+  const Agreement found = compare(later, later);
+  EXPECT_LT(found.bound, 2.1e-3);
+  EXPECT_GT(found.outputBound, 2 * found.bound);
+  for (double &x : later.outputs)
+    x *= 1 + 1.5 * found.bound;
+  EXPECT_TRUE(compare(later, expected).good());
+  BatchResults states = expected;
+  for (double &x : states.states.values)
+    x *= 1 + 1.5 * found.bound;
+  BatchResults strict = expected;
+  for (double &rounding : strict.states.rounding)
+    rounding *= 1e-3;
+  EXPECT_FALSE(compare(states, strict).good());
 }
 
 // sqrt(2 n) roundings, in quadrature with a half step of bf16.
