@@ -186,8 +186,8 @@ def wanted(name, options):
     return not options.only or any(word in name for word in options.only)
 
 
-def run_peers(options):
-    """All peers, or the one reason why none can run; and what they ran on."""
+def run_peers(options, keep):
+    """Gives `keep` every peer, or the one reason why none can run; returns what they ran on."""
     kinds = [kind for kind in peers.ALL if wanted(kind.name, options)]
     try:
         import torch
@@ -196,12 +196,23 @@ def run_peers(options):
     except ImportError as error:
         reason = str(error)
     if reason:
-        return {kind.name: {"missing": reason} for kind in kinds}, {}
+        for kind in kinds:
+            keep("peers", kind.name, {"missing": reason})
+        return {}
     torch.cuda.set_device(int(options.device.partition(":")[2] or 0))
     torch.set_grad_enabled(False)
     l2_bytes = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
-    return ({kind.name: run_peer(torch, kind, options, l2_bytes) for kind in kinds},
-            {"torch": torch.__version__, "triton": triton.__version__, "l2_bytes": l2_bytes})
+    for kind in kinds:
+        keep("peers", kind.name, run_peer(torch, kind, options, l2_bytes))
+    return {"torch": torch.__version__, "triton": triton.__version__, "l2_bytes": l2_bytes}
+
+
+def write(result, path):
+    """In one move, so that a reader finds the one before or this one."""
+    with open(path + ".part", "w") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)
 
 
 def main():
@@ -232,19 +243,22 @@ def main():
               "shape": {"key_heads": options.key_heads, "value_heads": options.value_heads,
                         "dim": options.dim},
               "batches": options.batch, "decant": {}, "peers": {}, "prototypes": {}}
+
+    def keep(kind, name, found):
+        """The file is whole after each of them: what was measured outlives an interruption."""
+        result[kind][name] = found
+        write(result, options.output)
+
     for name, (spec, overrides) in {**CASES, **dict(options.case)}.items():
         if options.decant and wanted(name, options):
-            result["decant"][name] = run_decant(options, spec, overrides)
+            keep("decant", name, run_decant(options, spec, overrides))
             print("decant", name, result["decant"][name].get("error", "ok"), file=sys.stderr)
-    result["peers"], versions = run_peers(options)
-    result["environment"].update(versions)
+    result["environment"].update(run_peers(options, keep))
     for path in options.prototype:
         name = os.path.splitext(os.path.basename(path))[0]
-        result["prototypes"][name] = prototypes.run(path, options.nvcc, options.arch, 600)
+        keep("prototypes", name, prototypes.run(path, options.nvcc, options.arch, 600))
         print(name, result["prototypes"][name].get("missing", "ok"), file=sys.stderr)
-    with open(options.output, "w") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
+    write(result, options.output)
     failed = [name for name, case in result["decant"].items() if "error" in case]
     if failed:
         sys.exit("Decant failed: " + ", ".join(failed))
