@@ -93,9 +93,11 @@ void decant::describeKernels(ModuleOp module, const DecodeSpec &spec,
   for (KernelOp kernel : module.getOps<KernelOp>()) {
     image.layout = fromAttr(*kernel.getLayout());
     const Schedule schedule = fromAttr(*kernel.getSchedule());
-    image.scheduleText = toString(schedule);
     KernelEntry entry;
     entry.role = entry.symbol = kernel.getSymName().str();
+    // What is chosen is the step's; a commit beside it may have more blocks.
+    if (entry.role == "step" || image.entries.empty())
+      image.scheduleText = toString(schedule);
     entry.blocksPerRow = spec.heads.value * schedule.split;
     for (auto [argument, name] :
          llvm::zip(kernel.getBody().getArguments(),

@@ -166,6 +166,23 @@ int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   return panels + std::max({read, decays, fit, encode}) + kOfDriver;
 }
 
+/// Registers of tensor-core kernels were counted to the last one where they
+/// were timed.
+constexpr int kTimedMajor = 9;
+
+/// Heads of 128 keys and 64 values, Mamba2's, whose blocks have two warps and
+/// small reads. Measured on an H200 with int8 codes and one decay per head: ten
+/// blocks an SM that load codes into registers, 96 a thread, take 3.60, 8.73,
+/// 56.2 and 185 us at batches of 1, 8, 128 and 512, and five that copy them to
+/// shared memory, as heads of 128 x 128 do, 3.77, 10.5, 64.9 and 234.
+bool isNarrow(const SlotLayout &layout, const TargetInfo &target) {
+  return target.computeMajor == kTimedMajor && layout.keyDim == 128 &&
+         layout.valueDim == 64 && layout.window > 1 &&
+         layout.codes.type == ElementType::I8 && layout.rowBits.empty() &&
+         layout.compensators <= kFew && layout.record.writes == 1 &&
+         layout.record.keyDecay != DecayShape::Vector;
+}
+
 /// Many blocks keep many loads in flight; a thread needs registers for the
 /// codes that it has in flight itself and for what folds and decays take.
 int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
@@ -189,13 +206,16 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   if (planes)
     registers = std::max(registers, kLeast) +
                 (elementBits(layout.codes.type) < 4 ? 2 : 1) * kMore;
-  // Measured for 128 x 128, and codes in shared memory of 64 x 64. Whatever is
-  // uneven takes more, and registers go to warps in steps.
+  // Measured for 128 x 128, codes in shared memory of 64 x 64 and in registers
+  // of 128 x 64, which take a step more. Whatever is uneven takes more, and
+  // registers go to warps in steps.
   constexpr int kUsual = 128, kManyWarps = 8;
   const int warps = schedule.valueLanes;
   const bool halved =
       staged && layout.keyDim == kUsual / 2 && layout.valueDim == kUsual / 2;
-  if (!halved && (layout.keyDim != kUsual || layout.valueDim != kUsual))
+  if (!staged && isNarrow(layout, target))
+    registers = std::max(registers, kLeast) + kMore;
+  else if (!halved && (layout.keyDim != kUsual || layout.valueDim != kUsual))
     registers = std::max(registers, kLeast) + 3 * kMore;
   if (layout.paddedKey > kUsual)
     registers += 2 * kMore;
@@ -203,9 +223,7 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
     registers += 2 * kMore;
   if (layout.compensators > kFew && warps == 1)
     registers += 4 * kMore;
-  // Counted to the last register where kernels were timed; elsewhere the
-  // assembler needs a few more.
-  constexpr int kTimedMajor = 9;
+  // Elsewhere the assembler needs a few more.
   if (target.computeMajor != kTimedMajor)
     registers += layout.window == 1 ? 4 * kMore : kMore;
   // More blocks than their memory fits would bind registers for nothing.
@@ -602,6 +620,7 @@ std::optional<Schedule> decant::mmaSchedule(const SlotLayout &layout,
     if (!layout.rowBits.empty())
       schedule.fetch = stagedFetch(layout, target);
     else if (layout.window > 1 && isInteger(layout.codes.type) &&
+             !isNarrow(layout, target) &&
              target.maxSharedBytes >= kHopperShared) {
       Schedule staged = schedule;
       staged.fetch = stagedFetch(layout, target);

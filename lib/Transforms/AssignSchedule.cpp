@@ -65,8 +65,11 @@ struct AssignSchedulePass
   }
 
   /// Registers of tensor-core kernels were counted for rules that read twice,
-  /// write once and have the usual inputs.
-  static bool isUncounted(KernelOp kernel, const SlotLayout &layout) {
+  /// write once and have the usual inputs. Where int8 codes of windows go to
+  /// registers on sm_90, that is in heads of 128 x 64, they were counted for
+  /// Mamba2's rule, which reads once and has inputs of its own, and others.
+  static bool isUncounted(KernelOp kernel, const SlotLayout &layout,
+                          const Schedule &chosen, const TargetInfo &target) {
     int reads = 0;
     kernel.walk([&](WindowReadOp read) { reads += read.getVectors().size(); });
     if (reads == 0 || layout.window == 1)
@@ -80,6 +83,9 @@ struct AssignSchedulePass
                    kernel.getArgNames().getAsValueRange<StringAttr>()))
       extra |= isa<MemRefType>(argument.getType()) &&
                !llvm::is_contained(usual, name);
+    if (target.computeMajor == 9 && layout.codes.type == ElementType::I8 &&
+        chosen.fetch == CodeFetch::Registers && reads <= 2)
+      return false;
     return reads != 2 || layout.record.writes != 1 || extra;
   }
 
@@ -116,8 +122,8 @@ struct AssignSchedulePass
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
     if (schedule.empty() &&
-        (keepsMuch(layout) ||
-         (chosen.strategy == Strategy::Mma && isUncounted(kernel, layout))))
+        (keepsMuch(layout) || (chosen.strategy == Strategy::Mma &&
+                               isUncounted(kernel, layout, chosen, target))))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     if (schedule.empty() && layout.tokensPerStep > 1)

@@ -297,6 +297,32 @@ TEST(Schedule, TensorCoresForWindowsAndFragments) {
   EXPECT_TRUE(withRecords(E::F32, 1));
 }
 
+// Where it was measured, and for what it was measured.
+TEST(Schedule, HeadsOfMamba2LoadCodesIntoRegisters) {
+  using E = ElementType;
+  auto of = [](SlotLayout layout, const char *name) {
+    layout.compensators = 4;
+    return *mmaSchedule(layout, target(name));
+  };
+  for (const char *name : {"sm_90", "sm_90a"}) {
+    const Schedule schedule = of(windowLayout(128, 64, E::I8), name);
+    EXPECT_EQ(schedule.fetch, CodeFetch::Registers);
+    EXPECT_EQ(schedule.blocksPerSm, 10);
+  }
+  EXPECT_EQ(of(windowLayout(128, 64, E::I8), "sm_100a").fetch, CodeFetch::Bulk);
+  EXPECT_EQ(of(windowLayout(128, 64, E::I4), "sm_90a").fetch, CodeFetch::Bulk);
+  EXPECT_EQ(of(windowLayout(128, 64, E::I8, 16, CodeOrder::Fragments,
+                            {1, DecayShape::Vector, DecayShape::None}),
+               "sm_90a")
+                .fetch,
+            CodeFetch::Bulk);
+  for (auto [key, value, blocks] : {std::tuple(128, 128, 6), {64, 64, 12}}) {
+    const Schedule schedule = of(windowLayout(key, value, E::I8), "sm_90a");
+    EXPECT_EQ(schedule.fetch, CodeFetch::Bulk);
+    EXPECT_EQ(schedule.blocksPerSm, blocks);
+  }
+}
+
 // A warp owns 16, 32 or 64 values and a block has at most 8 warps.
 TEST(Schedule, TensorCoresAreLegalWhereverTheyAreChosen) {
   for (int keyDim = kMinDim; keyDim <= kMaxDim; keyDim += 15)
