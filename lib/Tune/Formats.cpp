@@ -42,7 +42,7 @@ struct Storage {
   int rounds;
 };
 constexpr Storage kStorage[] = {{"f16", 1}, {"int8", 2}};
-constexpr int kCompensators[] = {4, 8, 16};
+constexpr int kCompensators[] = {2, 4, 8, 16};
 
 class Collector {
 public:
@@ -77,12 +77,14 @@ public:
             : codes.type,
         window);
     // Without compensators the least-squares fit is the better one, with them
-    // the largest element is.
+    // the largest element is. Rows of their own bits have no tensor-core kernel
+    // for refits, and take ten times as long without.
+    const bool refits = plain && codes.mean == 0;
     Json state = {{"codes", codes.type}};
     state["scale"] = Json::array(
         {{{"axis", "key"}, {"fit", "sqrt_mean_abs"}, {"type", kScale}},
          {{"axis", "value"},
-          {"fit", plain ? "least_squares" : "absmax"},
+          {"fit", refits ? "least_squares" : "absmax"},
           {"type", kScale}}});
     if (codes.mean > 0)
       state["bits"] = {{"mean", codes.mean},
