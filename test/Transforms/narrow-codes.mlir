@@ -6,11 +6,14 @@
 
 // int6 is two planes: 4 bits of 16 x 32 codes are 256 bytes, 2 bits are 128. A lane
 // of 16 values loads 8 bytes and 4, spreads them to a byte a code, lowest bits
-// first, puts the planes together and extends the sign of 6 bits.
+// first, puts the planes together and extends the sign of 6 bits. Words of bytes
+// are shifted, and what crosses into another byte is masked (0xf0f0f0f0 is
+// -252645136).
 // CHECK-LABEL: decant.kernel @unpack_f32(
 // CHECK-DAG: %[[C32:.*]] = arith.constant dense<32> : vector<16xi8>
 // CHECK-DAG: %[[MINUS:.*]] = arith.constant dense<-32> : vector<16xi8>
-// CHECK-DAG: %[[FOUR:.*]] = arith.constant dense<4> : vector<16xi8>
+// CHECK-DAG: %[[FOUR:.*]] = arith.constant dense<4> : vector<4xi32>
+// CHECK-DAG: %[[UPPER:.*]] = arith.constant dense<-252645136> : vector<4xi32>
 // CHECK-DAG: %[[LOW:.*]] = memref.view %{{.*}} to memref<1x256xi8
 // CHECK-DAG: %[[HIGH:.*]] = memref.view %{{.*}} to memref<1x128xi8
 // CHECK: vector.load %[[LOW]]{{.*}} {alignment = 8 : i64} : memref<1x256xi8{{.*}}>, vector<8xi8>
@@ -18,7 +21,10 @@
 // CHECK: vector.load %[[HIGH]]{{.*}} {alignment = 4 : i64} : memref<1x128xi8{{.*}}>, vector<4xi8>
 // CHECK: vector.interleave %{{.*}} : vector<4xi8> -> vector<8xi8>
 // CHECK: %[[TWOS:.*]] = vector.interleave %{{.*}} : vector<8xi8> -> vector<16xi8>
-// CHECK: %[[UP:.*]] = arith.shli %[[TWOS]], %[[FOUR]]
+// CHECK: %[[WORDS:.*]] = vector.bitcast %[[TWOS]] : vector<16xi8> to vector<4xi32>
+// CHECK: %[[MOVED:.*]] = arith.shli %[[WORDS]], %[[FOUR]]
+// CHECK: %[[MASKED:.*]] = arith.andi %[[MOVED]], %[[UPPER]]
+// CHECK: %[[UP:.*]] = vector.bitcast %[[MASKED]] : vector<4xi32> to vector<16xi8>
 // CHECK: %[[CODE:.*]] = arith.ori %[[FOURS]], %[[UP]]
 // CHECK: %[[FLIP:.*]] = arith.xori %[[CODE]], %[[C32]]
 // CHECK: %[[SIGNED:.*]] = arith.addi %[[FLIP]], %[[MINUS]]

@@ -34,6 +34,7 @@ constexpr int kDim = 64, kRows = 4, kHeads = 8, kTokens = 20, kFill = 4;
 
 DecodeSpec leapQuant(ElementType codes) {
   DecodeSpec spec;
+  spec.rule.text = "no layout depends on it";
   spec.heads = {1, 1, kDim, kDim, HeadMap::Group};
   spec.state.codes = codes;
   spec.state.scales = {{Axis::Key, ScaleFit::SqrtMeanAbs, ElementType::F32},

@@ -92,8 +92,8 @@ TEST(Seeds, KernelsDrawAsTheCodecDoes) {
   }
 }
 
-// In f32, 127 and a draw above 1 - 2^-18 sum to 128, which is no code: a byte of
-// it is -128. Of a million draws, four are above.
+// In f32, 127 and a draw above 1 - 2^-18 sum to 128, which is no code: a byte
+// of it is -128. Of a million draws, four are above.
 TEST(Seeds, LargestCodesStayWhatTheyAre) {
   constexpr int kRows = 128;
   Layer layer(stochastic(4), inOrder(kRows), Kernels::All);
