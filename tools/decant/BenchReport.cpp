@@ -81,6 +81,7 @@ Json batchJson(const BenchFindings &findings, const BatchFindings &found) {
                {"check",
                 {{"output_error", found.check.output},
                  {"state_error", found.check.state},
+                 {"output_bound", found.check.outputBound},
                  {"bound", found.check.bound},
                  {"rows", found.check.rows},
                  {"tokens", found.check.tokens},
