@@ -111,6 +111,9 @@ private:
   llvm::SmallVector<mlir::Value> overValues(const View &columns, int count,
                                             mlir::Value c);
   llvm::SmallVector<mlir::Value> withoutBias(llvm::ArrayRef<mlir::Value> sums);
+  //===--- orthonormal columns (MmaOrthonormal.cpp) -----------------------===//
+  /// Cholesky is written out, for as many columns at once.
+  static constexpr int kMaxCholesky = 8;
   void orthonormalise(VectorAxis axis, const View &columns, int passes);
   mlir::Value orthonormaliseGroup(VectorAxis axis, const View &columns,
                                   int count, mlir::Value first,
@@ -127,10 +130,11 @@ private:
                     int count, ColumnsOf columnsOf);
   mlir::Value product(VectorAxis axis, const View &columns, mlir::Value i,
                       mlir::Value j);
+  //===--- terms (MmaFit.cpp) ---------------------------------------------===//
   void storeTerms(VectorAxis axis, const View &fitted);
   void scaleCodes(VectorAxis axis, const View &fitted);
 
-  //===--- scales and codes (MmaEncode.cpp) -------------------------------===//
+  //===--- the residual (MmaResidual.cpp) ---------------------------------===//
   struct ValueSide {
     llvm::SmallVector<mlir::Value> terms;
     mlir::Value scale;   // vector<4>: of (g, g, g + 8, g + 8)
@@ -148,10 +152,14 @@ private:
   llvm::SmallVector<ValueSide> ownValueSides();
   mlir::Value residual(mlir::Value codes, int half, const ValueSide &values,
                        const KeySide &keys);
+  /// (a, b) as (a, b, a, b).
+  mlir::Value twice(mlir::Value pair);
+  //===--- scales (MmaScales.cpp) -----------------------------------------===//
   void fitScale(const ScaleSpec &scale, bool last);
   void keyStatistics(ReduceKind kind, const View &out);
   void valueStatistics(ReduceKind kind, const View &out, bool last);
   void refitValueScale(size_t index);
+  //===--- codes (MmaEncode.cpp) ------------------------------------------===//
   void fitAndEncode();
   /// Residuals that wait for the scale of their values.
   struct Waiting {
