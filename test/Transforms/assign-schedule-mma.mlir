@@ -17,9 +17,13 @@
 // RUN: sed s/sm_90a/x86-64/ %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 
 // Codes in fragments, and records of f16, go to tensor cores: 32 lanes of each warp
-// share 128 keys, a warp has 32 of the 64 values, and steps fold full windows.
+// share 128 keys, a warp has 32 of the 64 values, and steps fold full windows. Codes of
+// such heads go to registers on sm_90, elsewhere to shared memory where that is large.
+// RUN: sed s/sm_90a/sm_100a/ %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=BULK
+// BULK: decant.kernel @step
+// BULK-SAME: boundary = step, blocks_per_sm = {{[0-9]+}}, fetch = bulk, launch = dependent>
 // CHECK: decant.kernel @step
-// CHECK-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = {{[0-9]+}}, fetch = bulk, launch = dependent>
+// CHECK-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = 10, launch = dependent>
 // A transfer of dense states is a copy.
 // CHECK: decant.kernel @pack_f32
 // CHECK-SAME: strategy = simt
