@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,7 +24,8 @@ inline unsigned allThreads() {
 }
 
 /// Calls work(0) .. work(count - 1), each once, on up to `threads` threads, the
-/// caller's among them. `work` must not throw.
+/// caller's among them: on fewer where the system has no more. `work` must not
+/// throw.
 inline void parallelFor(size_t count, unsigned threads,
                         const std::function<void(size_t)> &work) {
   std::atomic<size_t> next{0};
@@ -33,8 +35,11 @@ inline void parallelFor(size_t count, unsigned threads,
   };
   std::vector<std::thread> helpers;
   const size_t wanted = std::min<size_t>(std::max(threads, 1u), count);
-  for (size_t i = 1; i < wanted; ++i)
-    helpers.emplace_back(run);
+  try {
+    for (size_t i = 1; i < wanted; ++i)
+      helpers.emplace_back(run);
+  } catch (const std::system_error &) {
+  }
   run();
   for (std::thread &helper : helpers)
     helper.join();
