@@ -8,6 +8,8 @@
 
 #include "Agreement.h"
 
+#include "Reference/RelativeNorm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -19,24 +21,6 @@ namespace {
 
 /// Between targets that form sums in the same order: half a unit of bf16.
 constexpr double kSameOrder = 2e-3;
-
-/// ||x - ref|| and ||ref||.
-class Norms {
-public:
-  void add(const double *x, const double *ref, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      error += (x[i] - ref[i]) * (x[i] - ref[i]);
-      norm += ref[i] * ref[i];
-    }
-  }
-  double expected() const { return std::sqrt(norm); }
-  double relative() const {
-    return norm == 0 ? std::sqrt(error) : std::sqrt(error / norm);
-  }
-
-private:
-  double error = 0, norm = 0;
-};
 
 } // namespace
 
@@ -51,9 +35,9 @@ double decant::bench::agreementBound(const RoundingCost &cost,
 
 double decant::bench::relativeError(const std::vector<double> &x,
                                     const std::vector<double> &ref) {
-  Norms norms;
-  norms.add(x.data(), ref.data(), int64_t(x.size()));
-  return norms.relative();
+  RelativeNorm norm;
+  norm.add(x, ref);
+  return norm.value();
 }
 
 Agreement decant::bench::compare(const BatchResults &tested,
@@ -66,7 +50,7 @@ Agreement decant::bench::compare(const BatchResults &tested,
   Agreement worst;
   double farthest = -1;
   for (int64_t at = 0; at < all; ++at) {
-    Norms output, state;
+    RelativeNorm output, state;
     for (int64_t token = 0; token < tokens; ++token) {
       const int64_t begin = (token * all + at) * width;
       output.add(&tested.outputs[begin], &expected.outputs[begin], width);
@@ -76,11 +60,11 @@ Agreement decant::bench::compare(const BatchResults &tested,
     RoundingCost cost;
     cost.roundings = expected.roundings;
     cost.records = expected.recordRounding;
-    if (state.expected() > 0)
-      cost.codes = expected.states.rounding[at] / state.expected();
+    if (state.expectedNorm() > 0)
+      cost.codes = expected.states.rounding[at] / state.expectedNorm();
     Agreement head;
-    head.output = output.relative();
-    head.state = state.relative();
+    head.output = output.value();
+    head.state = state.value();
     head.bound = agreementBound(cost, tensorCores);
     cost.codes = std::max(cost.codes, expected.states.folded[at]);
     head.outputBound = agreementBound(cost, tensorCores);

@@ -65,14 +65,9 @@ public:
 
   /// No dialect or intrinsic has movmatrix.
   Value transpose(Value pair) {
-    auto assembly = LLVM::InlineAsmOp::create(
-        b, b.getI32Type(), ValueRange{wordsOf(pair)[0]},
-        "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
-        /*has_side_effects=*/true, /*is_align_stack=*/false,
-        LLVM::tailcallkind::TailCallKind::None,
-        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-        ArrayAttr());
-    return fromWords({assembly.getRes()}, pair.getType());
+    Value turned = assemble("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
+                            "=r,r", wordsOf(pair)[0], /*hasSideEffects=*/true);
+    return fromWords({turned}, pair.getType());
   }
 
   /// ldmatrix: lane 8 m + i brings the address of row i of the m-th 8 x 8
@@ -315,11 +310,16 @@ private:
   Value masked(Value fields, uint32_t mask, Value rest) {
     if (matchPattern(rest, m_Zero()))
       return arith::AndIOp::create(b, fields, word(mask));
+    return assemble("lop3.b32 $0, $1, $2, $3, 0xEA;", "=r,r,n,r",
+                    {fields, word(mask), rest}, /*hasSideEffects=*/false);
+  }
+
+  /// What neither dialects nor intrinsics have, on words.
+  Value assemble(StringRef text, StringRef constraints, ValueRange operands,
+                 bool hasSideEffects) {
     return LLVM::InlineAsmOp::create(
-               b, b.getI32Type(), ValueRange{fields, word(mask), rest},
-               "lop3.b32 $0, $1, $2, $3, 0xEA;", "=r,r,n,r",
-               /*has_side_effects=*/false, /*is_align_stack=*/false,
-               LLVM::tailcallkind::TailCallKind::None,
+               b, b.getI32Type(), operands, text, constraints, hasSideEffects,
+               /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
                LLVM::AsmDialectAttr::get(b.getContext(),
                                          LLVM::AsmDialect::AD_ATT),
                ArrayAttr())

@@ -16,41 +16,13 @@
 #define DECANT_LIB_VERIFY_CASERUN_H
 
 #include "CudaOracle.h"
+#include "Reference/RelativeNorm.h"
 #include "ReferenceProgram.h"
 #include "StoredSlot.h"
 #include "TestedLayer.h"
 #include "Verify.h"
 
-#include <cmath>
-
 namespace decant {
-
-/// ||x - expected|| / ||expected||, of all that was added.
-class RelativeNorm {
-public:
-  void add(double difference, double expected) {
-    error += difference * difference;
-    size += expected * expected;
-  }
-  void add(const std::vector<double> &x, const std::vector<double> &expected) {
-    add(x, expected.data());
-  }
-  void add(const std::vector<double> &x, const double *expected) {
-    for (size_t i = 0; i < x.size(); ++i)
-      add(x[i] - expected[i], expected[i]);
-  }
-  void add(const RelativeNorm &other) {
-    error += other.error;
-    size += other.size;
-  }
-  /// 0 if nothing was added; the error itself where only zeros were expected.
-  double value() const {
-    return size == 0 ? std::sqrt(error) : std::sqrt(error / size);
-  }
-
-private:
-  double error = 0, size = 0;
-};
 
 class CaseRun {
 public:
