@@ -127,7 +127,7 @@ constexpr int kFew = 4;
 /// place, a fold.
 int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   constexpr int kPad = 16, kTerms = 8, kHalf = 2, kOfDriver = 1024;
-  constexpr int kColumnsTogether = 8;
+  constexpr int kColumnsTogether = 8, kTogether = 5;
   const int keys = layout.paddedKey, dims = keys + layout.paddedValue;
   const int terms =
       layout.window * layout.record.writes + 2 * layout.compensators;
@@ -151,7 +151,7 @@ int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   if (held > kColumnsTogether)
     held = (held + kColumnsTogether - 1) / kColumnsTogether * kColumnsTogether;
   const int before = terms - layout.compensators;
-  const int products = (before + kTerms - 1) / kTerms;
+  const int products = std::min((before + kTerms - 1) / kTerms, kTogether);
   const int each = columns * 4 * kTerms * schedule.valueLanes;
   const int unused =
       std::max(0, terms - products * kTerms) * (keys + kTerms) * kHalf;
@@ -342,8 +342,39 @@ bool coversKeys(const Schedule &schedule, const SlotLayout &layout) {
 
 } // namespace
 
+namespace {
+
+/// Codes that a step takes from memory once, to put others in their place. Not
+/// those for which that takes more registers than there are: refitted scales
+/// beside rows of their own bits or levels that are chosen from trees.
+bool changesWithEveryToken(const SlotLayout &layout) {
+  if (layout.window > 1 || layout.compensators > 0 ||
+      layout.codeOrder != CodeOrder::Rows)
+    return false;
+  const bool fitsTwice = std::any_of(
+      layout.scales.begin(), layout.scales.end(), [](const ScaleSpec &scale) {
+        return scale.fit == ScaleFit::LeastSquares ||
+               scale.fit == ScaleFit::KeptNorm;
+      });
+  return !fitsTwice ||
+         (layout.rowBits.empty() && !isCodebook(layout.codes.type));
+}
+
+/// Beside a held part of a state: two planes of codes, the levels of a table,
+/// two extremes of a group.
+bool takesMore(const SlotLayout &layout) {
+  return codePlanes(layout).size() > 1 || isCodebook(layout.codes.type) ||
+         std::any_of(layout.scales.begin(), layout.scales.end(),
+                     [](const ScaleSpec &scale) {
+                       return scale.fit == ScaleFit::MinMax;
+                     });
+}
+
+} // namespace
+
 bool decant::holdsState(const Schedule &schedule, const SlotLayout &layout) {
-  return isPlain(layout) && schedule.strategy == Strategy::Simt &&
+  const bool suits = isPlain(layout) || changesWithEveryToken(layout);
+  return suits && schedule.strategy == Strategy::Simt &&
          schedule.rows == RowLoop::Unrolled &&
          schedule.keysPerLane * schedule.valuesPerLane <= kMaxHeldElements;
 }
@@ -568,8 +599,9 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   // registers.
   if (layout.codeOrder == CodeOrder::Fragments && narrowestPlane(layout) < 8)
     values = 16;
-  else if (!layout.rowBits.empty())
-    values = std::min(values, 8);
+  else if (!layout.rowBits.empty() ||
+           (changesWithEveryToken(layout) && takesMore(layout)))
+    values = std::min(values, kFewValues);
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
     values *= 2;

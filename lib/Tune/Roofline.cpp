@@ -41,8 +41,8 @@ double workPerRead(const Schedule &schedule, const SlotLayout &layout) {
 /// H200: 31 lane instructions with 4 compensators and 43 with 8, in windows of
 /// 16, of which six tenths are issued in a cycle.
 double workPerFold(const Schedule &schedule, const SlotLayout &layout) {
-  if (holdsState(schedule, layout))
-    return 0;
+  if (holdsState(schedule, layout)) // scales, codes and back, as counted
+    return layout.scales.empty() ? 0 : 16;
   const double fits = double(layout.compensators) * layout.compensatorRounds;
   if (schedule.strategy == Strategy::Mma)
     return (18 + 3 * fits + layout.window / 16.0) / 0.6;

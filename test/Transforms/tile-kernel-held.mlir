@@ -39,8 +39,8 @@
 // both reads and the dot are one reduction of 4 + 4 + 1 elements,
 // CHECK-NOT: decant.lane_reduce
 // CHECK: vector.fma %{{.*}}, %[[S0]], %cst
-// CHECK: vector.fma %{{.*}}, %[[S1]]
 // CHECK: vector.fma %{{.*}}, %[[S0]], %cst
+// CHECK: vector.fma %{{.*}}, %[[S1]]
 // CHECK: vector.fma %{{.*}}, %[[S1]]
 // CHECK: decant.lane_reduce add %{{.*}} over <key> : vector<9xf32>
 // CHECK-NOT: decant.lane_reduce

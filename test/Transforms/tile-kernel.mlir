@@ -411,7 +411,7 @@ decant.kernel @terms_host(%state: !pool, %q: !rows, %out: !rows, %at: index) att
     regions = {codes = #decant.region<0, 16 x 32, i8>, cursor = #decant.region<1056, 1 x 4, f32>,
                key_scale = #decant.region<512, 1 x 16, f32>, value_scale = #decant.region<576, 1 x 32, f16>}>
 #schedule = #decant.schedule<strategy = simt, key_lanes = 8, value_lanes = 4,
-    keys_per_lane = 2, values_per_lane = 8, rows = unrolled>
+    keys_per_lane = 2, values_per_lane = 8, rows = rolled>
 !pool = memref<1048576xi8>
 !rows = memref<1048576xbf16>
 !key = tensor<16xf32, #decant.axis<key>>

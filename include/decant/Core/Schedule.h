@@ -112,9 +112,8 @@ int defaultKeyLanes(const SlotLayout &layout);
 int keysPerPart(const SlotLayout &layout);
 
 /// Whether the step holds a lane's part of the state in registers from its
-/// reads to its write: at window 1, with codes that are the state itself
-/// (floats without scales or compensators), unrolled rows and a part that is
-/// small.
+/// reads to its write: at window 1, without compensators, with unrolled rows
+/// and a part that is small.
 bool holdsState(const Schedule &schedule, const SlotLayout &layout);
 
 /// The schedule that is used without a tuner. `sumsOverValues` says that the

@@ -151,30 +151,22 @@ private:
   }
 
   void cellsOfColumns(Prepare prepare) {
-    const int count = tile.schedule.keysPerLane / cell;
-    tile.loop(
-        tile.index(0), tile.index(count), 1, {},
-        [&](Value i, ValueRange) -> SmallVector<Value> {
-          Value begin = tile.add(tile.firstKey, tile.mul(i, tile.index(cell)));
-          Value lowest =
-              tile.splat(tile.f32(-std::numeric_limits<float>::infinity()),
-                         tile.valueType());
-          SmallVector<Value> found = rows.forRows(
-              begin, cell, Terms::All,
-              SmallVector<Value>(extremes.size(), lowest),
-              [&](Value row, ArrayRef<Value> state, ValueRange carried) {
-                SmallVector<Value> most(carried);
-                for (auto [n, values] : llvm::enumerate(state))
-                  for (auto [side, x] :
-                       llvm::enumerate(sides(prepare(values, row, n),
-                                             tile.add(row, tile.index(n)))))
-                    most[side] = larger(tile, most[side], x);
-                return most;
-              });
-          Value at = tile.add(over(tile, tile.firstKey, cell), i);
-          for (auto [side, x] : llvm::enumerate(found))
+    Value lowest = tile.splat(tile.f32(-std::numeric_limits<float>::infinity()),
+                              tile.valueType());
+    rows.forParts(
+        cell, Terms::All, SmallVector<Value>(extremes.size(), lowest),
+        [&](Value row, ArrayRef<Value> state, ValueRange carried) {
+          SmallVector<Value> most(carried);
+          for (auto [n, values] : llvm::enumerate(state))
+            for (auto [side, x] : llvm::enumerate(sides(
+                     prepare(values, row, n), tile.add(row, tile.index(n)))))
+              most[side] = larger(tile, most[side], x);
+          return most;
+        },
+        [&](Value part, ArrayRef<Value> most) {
+          Value at = tile.add(over(tile, tile.firstKey, cell), part);
+          for (auto [side, x] : llvm::enumerate(most))
             tile.store(extremes[side], at, tile.firstValue, x);
-          return {};
         });
   }
 

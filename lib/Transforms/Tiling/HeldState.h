@@ -8,8 +8,9 @@
 //
 // Where every token changes every code, a step reads the state and writes it:
 // once each, if the lanes hold their parts in between. So the loads come first
-// of all, and no part is seen by another lane but in sums. (For other formats a
-// fold needs the whole state several times: StateRows.h.)
+// of all, and no part is seen by another lane but in sums. Codes are held as
+// numbers, under no scales but those of groups; what a token makes of them
+// becomes the rows that scales and new codes are fitted to (StateRows.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TRANSFORMS_TILING_HELDSTATE_H
@@ -21,7 +22,7 @@ namespace decant {
 
 class HeldState {
 public:
-  /// Loads the lane's part of `head`, whose codes are the state itself.
+  /// Loads the lane's part of `head`.
   HeldState(LaneTile &tile, const StoredHead &head);
 
   /// S^T x for each key vector of `vectors`; tileWindowRead's bits.
@@ -32,9 +33,14 @@ public:
   mlir::Value tokenCount() const { return tokens; }
 
 private:
+  /// Whether the codes are the state, without scales.
+  bool isPlain() const { return tile.layout.scales.empty(); }
+  void load();
+
   LaneTile &tile;
   StoredHead head;
-  llvm::SmallVector<mlir::Value> rows; // the lane's columns of its rows, f32
+  /// The lane's columns of its rows, f32; none after a fold that left codes.
+  llvm::SmallVector<mlir::Value> rows;
   mlir::Value tokens;
 };
 

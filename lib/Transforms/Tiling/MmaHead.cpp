@@ -19,6 +19,7 @@ namespace {
 /// Records of a panel, up to a multiple; the rest of the rows are zero.
 constexpr int kRecordsPerRound = 4;
 constexpr int kHalvesPerCopy = 8, kBytesPerCopy = 16; // 16 bytes
+constexpr int kFewestBytes = 4;
 
 int roundUp(int value, int multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -127,6 +128,8 @@ void MmaHead::loadCodes(Loaded &now) {
 }
 
 void MmaHead::loadScales(Loaded &now) {
+  if (slabs)
+    now.slabWidths = slabs->loadWidths();
   if (!layout.keyScale.empty())
     now.keyScale = t.loadAlong(VectorAxis::Key, head.keyScale, t.index(0));
   if (!layout.valueScale.empty())
@@ -204,7 +207,8 @@ void MmaHead::copyCompensators(Loaded &now) {
     forCompensatorParts([&](VectorAxis axis, Value row, Value column, Value) {
       const View &from =
           axis == VectorAxis::Key ? head.compKeys : head.compValues;
-      now.compensators.push_back(warp.raw(from, row, column, kBytesPerCopy));
+      now.compensators.push_back(
+          warp.raw(from, row, column, bytesPerPart(axis)));
     });
     Value number =
         arith::MinUIOp::create(t.b, warp.thread, t.index(compensators - 1));
@@ -215,11 +219,22 @@ void MmaHead::copyCompensators(Loaded &now) {
   copyRows(termValues, records, head.compValues, compensators, {});
 }
 
+/// Few bytes to each of many threads: those of one warp alone would be loaded
+/// where they are used, behind a branch, and all warps wait for them.
+int64_t MmaHead::bytesPerPart(VectorAxis axis) const {
+  const View &rows = axis == VectorAxis::Key ? head.compKeys : head.compValues;
+  int64_t bytes = kBytesPerCopy;
+  while (bytes > kFewestBytes &&
+         layout.compensators * rows.width / bytes < warp.threads)
+    bytes /= 2;
+  return bytes;
+}
+
 void MmaHead::forCompensatorParts(CompensatorPart body) {
   for (VectorAxis axis : {VectorAxis::Key, VectorAxis::Value}) {
     const int64_t width =
         axis == VectorAxis::Key ? layout.paddedKey : layout.paddedValue;
-    warp.forParts(layout.compensators, width, kBytesPerCopy,
+    warp.forParts(layout.compensators, width, bytesPerPart(axis),
                   [&](Value row, Value column, Value inside) {
                     body(axis, row, column, inside);
                   });

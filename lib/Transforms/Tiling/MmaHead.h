@@ -74,6 +74,7 @@ private:
     /// one that has the thread's number.
     llvm::SmallVector<mlir::Value> compensators;
     mlir::Value compScale;
+    mlir::Value slabWidths; // where the codes are in slabs
     WindowStart window;
   };
   void loadScales(Loaded &now);
@@ -88,6 +89,7 @@ private:
       llvm::function_ref<void(VectorAxis axis, mlir::Value row,
                               mlir::Value column, mlir::Value inside)>;
   void forCompensatorParts(CompensatorPart body);
+  int64_t bytesPerPart(VectorAxis axis) const;
   void copyRecords(mlir::Value validRecords);
   void copyRows(const View &panel, int firstRow, const View &source, int rows,
                 mlir::Value valid);
@@ -135,6 +137,8 @@ private:
   void storeColumn(const View &panel, mlir::Value row, mlir::Value part,
                    bool isFolded);
   llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
+  llvm::SmallVector<mlir::Value> slabsProduct(const View &columns, int count,
+                                              llvm::ArrayRef<mlir::Value> sums);
   bool decaysKeys() const {
     return layout.record.keyDecay == DecayShape::Vector;
   }

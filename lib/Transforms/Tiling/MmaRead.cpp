@@ -13,6 +13,8 @@ using namespace decant;
 
 /// Tiles of elements: 128.
 static constexpr int kLeastShared = 8;
+/// Sums of eight terms each that a fit brings together at a time.
+static constexpr int64_t kMostTogether = 5;
 
 /// Whether each warp takes a share of the elements that a score sums over. For
 /// few elements, bringing the sums together costs more than it saves.
@@ -67,6 +69,23 @@ SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
   const int perTerm = 8 * columns;
   // Some where a fit's terms will be.
   const int64_t count = products.size();
+  // Those of a long window would take more memory than all else that a fit
+  // needs, so they come one part after the other.
+  if (!parts && count > kMostTogether) {
+    SmallVector<Value> sums;
+    const int64_t mark = arena.mark();
+    for (int64_t first = 0; first < count; first += kMostTogether) {
+      if (first > 0) {
+        t.barrier(); // the part before has been read
+        arena.reset(mark);
+      }
+      auto none = [] {};
+      sums.append(sumOverWarps(
+          products.slice(first, std::min(kMostTogether, count - first)),
+          columns, parts, first == 0 ? meanwhile : none));
+    }
+    return sums;
+  }
   const int64_t bytes = int64_t(warp.warps) * perTerm * 4;
   const int64_t lent = parts ? 0 : std::min(count, unusedTermBytes() / bytes);
   View partial[2]; // of the first `lent` products, of the rest
@@ -200,24 +219,9 @@ Value MmaHead::sumTerms(const Scores &scores, const View &terms,
 }
 
 SmallVector<Value> MmaHead::loadChunks(Value c) {
-  SmallVector<Value> tiles, chunks;
+  SmallVector<Value> chunks;
   for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-    tiles.push_back(warp.ownValueTile(i));
-  if (!slabs) {
-    for (Value tile : tiles)
-      chunks.push_back(warp.loadChunk(readableCodes(), tile, c));
-    return chunks;
-  }
-  Value first = t.mul(c, t.index(warp.tilesPerChunk));
-  for (int n = 0; n < warp.tilesPerChunk; ++n) {
-    Value slab = slabs->slab(t.add(first, t.index(n)));
-    const SmallVector<Value> parts = slabs->load(staged, slab, tiles);
-    if (n == 0)
-      chunks = parts;
-    else
-      for (auto [chunk, part] : llvm::zip(chunks, parts))
-        chunk = warp.join(chunk, part);
-  }
+    chunks.push_back(warp.loadChunk(readableCodes(), warp.ownValueTile(i), c));
   return chunks;
 }
 
@@ -228,7 +232,7 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
                              t.mul(c, t.index(warp.tilesPerChunk * kTile)),
                              warp.tilesPerChunk);
   };
-  const bool rolled = tiles * warp.chunks > kMaxChunksInFlight;
+  const bool rolled = slabs || tiles * warp.chunks > kMaxChunksInFlight;
   // Products start from what takes the bias off, which needs no codes.
   SmallVector<SmallVector<Value>> rights; // [chunk] unless rolled
   Value start = warp.zeroSum();
@@ -255,6 +259,8 @@ SmallVector<Value> MmaHead::codesProduct(const View &columns, int count) {
         sum = warp.codesMma(chunk, n, /*transpose=*/false, right[n], sum);
   };
   SmallVector<Value> sums(tiles, start);
+  if (slabs)
+    return slabsProduct(columns, count, sums);
   if (rolled)
     return t.loop(t.index(0), t.index(warp.chunks), 1, sums,
                   [&](Value c, ValueRange carried) {

@@ -1,4 +1,4 @@
-//===- MmaSlabs.cpp - a fold of rows that differ in bits ------------------===//
+//===- MmaSlabs.cpp - codes of rows that differ in bits -------------------===//
 //
 // Part of Decant, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,11 +18,42 @@
 using namespace mlir;
 using namespace decant;
 
+/// Adds the codes under their bias by `columns` to `sums`, of the warp's value
+/// tiles, one slab after the other.
+SmallVector<Value> MmaHead::slabsProduct(const View &columns, int count,
+                                         ArrayRef<Value> sums) {
+  SmallVector<Value> tiles;
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+    tiles.push_back(warp.ownValueTile(i));
+  return slabs->forSlabs(
+      loaded->slabWidths, sums,
+      [&](Value keyTile, Value slab, ValueRange carried) {
+        const SmallVector<Value> parts = slabs->load(staged, slab, tiles);
+        Value right = warp.rightOfFirst(columns, 2 * count,
+                                        t.mul(keyTile, t.index(kTile)))[0];
+        SmallVector<Value> next(carried);
+        for (auto [sum, part] : llvm::zip(next, parts))
+          sum = warp.codesMma(part, 0, /*transpose=*/false, right, sum);
+        return next;
+      });
+}
+
 /// Every lane has its part in registers before any lane overwrites it.
 void MmaFold::expandCodes() {
-  SmallVector<SmallVector<Value>> chunks;
-  for (int c = 0; c < warp.chunks; ++c)
-    chunks.push_back(h.loadChunks(t.index(c)));
+  SmallVector<Value> tiles;
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
+    tiles.push_back(warp.ownValueTile(i));
+  SmallVector<SmallVector<Value>> chunks(warp.chunks);
+  for (int k = 0; k < warp.keyTiles; ++k) {
+    const SmallVector<Value> parts =
+        h.slabs->load(h.staged, h.slabs->slab(t.index(k)), tiles);
+    SmallVector<Value> &chunk = chunks[k / warp.tilesPerChunk];
+    if (k % warp.tilesPerChunk == 0)
+      chunk = parts;
+    else
+      for (auto [whole, part] : llvm::zip(chunk, parts))
+        whole = warp.join(whole, part);
+  }
   t.barrier();
   for (auto [c, parts] : llvm::enumerate(chunks))
     for (auto [i, part] : llvm::enumerate(parts))

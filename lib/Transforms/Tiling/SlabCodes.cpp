@@ -9,6 +9,8 @@
 #include "SlabCodes.h"
 #include "decant/Core/CodeStore.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace decant;
 
@@ -17,6 +19,8 @@ namespace {
 constexpr int kByte = 8, kLanes = 32;
 constexpr int kPerEntry = 8;  // bytes of a table's entry
 constexpr int kBitsFrom = 32; // in the entry of a slab; its start is below
+constexpr int kWidthBits = 4; // of a slab's, in the head's word of widths
+static_assert(kMaxDim / kSlabRows * kWidthBits <= 64);
 constexpr int64_t kLowNibbles = 0x0f0f0f0f, kHighNibbles = 0xf0f0f0f0;
 
 } // namespace
@@ -25,9 +29,12 @@ SlabCodes::SlabCodes(LaneTile &tile)
     : t(tile), slabs(tile.layout.keyDim / kSlabRows) {
   const SlotLayout &layout = tile.layout;
   const int keys = layout.keyDim;
+  const std::set<int> all(layout.rowBits.begin(), layout.rowBits.end());
+  present.append(all.rbegin(), all.rend());
   for (int head = 0; head < layout.valueHeads; ++head) {
     const SlotLayout own = layout.ofHead(head);
     headBytes.push_back(layout.codeBytes(head));
+    widths.push_back(0);
     const size_t firstSlab = slabTable.size(), firstEntry = keyTable.size();
     slabTable.resize(firstSlab + slabs);
     keyTable.resize(firstEntry + keys / kPerEntry);
@@ -38,8 +45,11 @@ SlabCodes::SlabCodes(LaneTile &tile)
     };
     for (int key = 0; key < keys; ++key) {
       const SlabPlace place = slabPlace(own, key);
-      slabTable[firstSlab + place.position / kSlabRows] =
+      const int slab = place.position / kSlabRows;
+      slabTable[firstSlab + slab] =
           int64_t(place.bits) << kBitsFrom | place.offset;
+      if (place.position % kSlabRows == 0)
+        widths.back() |= int64_t(uint64_t(place.bits) << (slab * kWidthBits));
       put(keyTable, place.position, key);
       put(positionTable, key, place.position);
     }
@@ -55,6 +65,33 @@ Value SlabCodes::bytes() const {
 Value SlabCodes::slab(Value keyTile) const {
   return TableOp::create(t.b, t.b.getIndexType(), slabTable,
                          t.add(t.mul(t.head, t.index(slabs)), keyTile));
+}
+
+Value SlabCodes::loadWidths() const {
+  return TableOp::create(t.b, t.b.getIndexType(), widths, t.head);
+}
+
+SmallVector<Value> SlabCodes::forSlabs(Value ofHead, ArrayRef<Value> initial,
+                                       SlabsBody body) const {
+  SmallVector<Value> carried(initial);
+  carried.push_back(t.index(0)); // the slab's start
+  SmallVector<Value> results = t.loop(
+      t.index(0), t.index(slabs), 1, carried,
+      [&](Value keyTile, ValueRange arguments) {
+        Value start = arguments.back();
+        Value bits = arith::AndIOp::create(
+            t.b,
+            arith::ShRUIOp::create(t.b, ofHead,
+                                   t.mul(keyTile, t.index(kWidthBits))),
+            t.index((1 << kWidthBits) - 1));
+        Value slab = arith::OrIOp::create(
+            t.b, arith::ShLIOp::create(t.b, bits, t.index(kBitsFrom)), start);
+        SmallVector<Value> next = body(keyTile, slab, arguments.drop_back());
+        next.push_back(t.add(start, t.mul(bits, t.index(bytesPerBit()))));
+        return next;
+      });
+  results.pop_back();
+  return results;
 }
 
 Value SlabCodes::byteOf(ArrayRef<int64_t> table, Value number) const {
@@ -104,6 +141,10 @@ SlabCodes::Reach SlabCodes::reach(Value slab) const {
 
 //===--- planes -----------------------------------------------------------===//
 
+int64_t SlabCodes::bytesPerBit() const {
+  return int64_t(kSlabRows) * t.layout.paddedValue / kByte;
+}
+
 Value SlabCodes::isAny(Value bits, int64_t mask) const {
   return arith::CmpIOp::create(t.b, arith::CmpIPredicate::ne,
                                arith::AndIOp::create(t.b, bits, word(mask)),
@@ -113,7 +154,7 @@ Value SlabCodes::isAny(Value bits, int64_t mask) const {
 /// rowPlanes() of Core for 2 to 8 bits: 8 are 4 and 4, else a bit of the number
 /// is a plane.
 std::array<SlabCodes::Plane, 4> SlabCodes::planesOf(Value slab) const {
-  const int64_t ofBit = int64_t(kSlabRows) * t.layout.paddedValue / kByte;
+  const int64_t ofBit = bytesPerBit();
   Value bits = bitsOf(slab), start = startOf(slab);
   Value has8 = isAny(bits, 8), has4 = isAny(bits, 4 | 8);
   Value has2 = isAny(bits, 2), has1 = isAny(bits, 1);
@@ -133,32 +174,26 @@ Value SlabCodes::placeOf(const Plane &plane, Value valueTile) const {
   return t.add(plane.start, t.mul(lane, t.index(plane.bits)));
 }
 
-/// As words; zeros where the slab has no such plane.
-SmallVector<Value> SlabCodes::loadPlane(const View &codes, const Plane &plane,
+/// The lane's fields of a plane that is there, as words.
+SmallVector<Value> SlabCodes::loadPlane(const View &codes, int bits,
+                                        Value start,
                                         ArrayRef<Value> tiles) const {
   const Type i32 = t.b.getI32Type();
-  auto branch =
-      scf::IfOp::create(t.b, SmallVector<Type>(tiles.size(), i32), plane.has,
-                        /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(&branch.getElseRegion().front());
-  scf::YieldOp::create(t.b, SmallVector<Value>(tiles.size(), word(0)));
-  t.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  const Type whole = t.b.getIntegerType(bits * kByte);
   SmallVector<Value> words;
   for (Value tile : tiles) {
-    auto part = VectorType::get({plane.bits}, t.b.getI8Type());
-    Value loaded = vector::LoadOp::create(
-        t.b, part, codes.memref, ValueRange{t.index(0), placeOf(plane, tile)},
-        false, llvm::MaybeAlign(plane.bits));
-    const Type whole = t.b.getIntegerType(plane.bits * kByte);
+    auto part = VectorType::get({bits}, t.b.getI8Type());
+    Value place = placeOf({bits, Value(), start}, tile);
+    Value loaded = vector::LoadOp::create(t.b, part, codes.memref,
+                                          ValueRange{t.index(0), place}, false,
+                                          llvm::MaybeAlign(bits));
     Value fields = vector::ExtractOp::create(
         t.b,
         vector::BitCastOp::create(t.b, VectorType::get({1}, whole), loaded), 0);
     words.push_back(whole == i32 ? fields
                                  : arith::ExtUIOp::create(t.b, i32, fields));
   }
-  scf::YieldOp::create(t.b, words);
-  return SmallVector<Value>(branch.getResults());
+  return words;
 }
 
 void SlabCodes::storePlane(const View &codes, const Plane &plane,
@@ -190,34 +225,67 @@ Value SlabCodes::masked(Value x, int64_t mask, int left) const {
 
 SmallVector<Value> SlabCodes::load(const View &codes, Value slab,
                                    ArrayRef<Value> valueTiles) const {
-  const std::array<Plane, 4> planes = planesOf(slab);
-  SmallVector<Value> high = loadPlane(codes, planes[0], valueTiles);
-  SmallVector<Value> low = loadPlane(codes, planes[1], valueTiles);
-  const SmallVector<Value> pairs = loadPlane(codes, planes[2], valueTiles);
-  const SmallVector<Value> single = loadPlane(codes, planes[3], valueTiles);
+  return loadOneOf(present, codes, bitsOf(slab), startOf(slab), valueTiles);
+}
+
+/// By the width that the slab has.
+SmallVector<Value> SlabCodes::loadOneOf(ArrayRef<int> some, const View &codes,
+                                        Value bits, Value start,
+                                        ArrayRef<Value> tiles) const {
+  if (some.size() == 1)
+    return loadOf(some[0], codes, start, tiles);
+  const Type tile = VectorType::get({8}, t.b.getI8Type());
+  auto branch =
+      scf::IfOp::create(t.b, SmallVector<Type>(tiles.size(), tile),
+                        arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq,
+                                              bits, word(some.front())),
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  scf::YieldOp::create(t.b, loadOf(some.front(), codes, start, tiles));
+  t.b.setInsertionPointToStart(&branch.getElseRegion().front());
+  scf::YieldOp::create(t.b,
+                       loadOneOf(some.drop_front(), codes, bits, start, tiles));
+  return SmallVector<Value>(branch.getResults());
+}
+
+SmallVector<Value> SlabCodes::loadOf(int width, const View &codes, Value start,
+                                     ArrayRef<Value> valueTiles) const {
+  SmallVector<std::pair<int, SmallVector<Value>>, 3> planes;
+  for (const CodePlane &plane : rowPlanes(width, bytesPerBit() * kByte))
+    planes.push_back({plane.bits, loadPlane(codes, plane.bits,
+                                            t.add(start, t.index(plane.offset)),
+                                            valueTiles)});
   auto either = [&](Value x, Value y) -> Value {
-    return arith::OrIOp::create(t.b, x, y);
+    return x && y ? arith::OrIOp::create(t.b, x, y).getResult() : x ? x : y;
   };
-  // A single bit comes below the pair's two where there is a pair.
-  Value place = arith::SelectOp::create(t.b, planes[2].has, word(1), word(3));
   SmallVector<Value> tiles;
   for (size_t i = 0; i < valueTiles.size(); ++i) {
     // Nibbles 0 to 7: fields of 2 bits from 0 2 4 6 1 3 5 7, bits from 0 4 1 5
-    // 2 6 3 7.
-    Value two =
-        either(masked(pairs[i], 0x3333, 2), masked(pairs[i], 0xcccc, 16));
-    Value one = either(
-        either(masked(single[i], 0x11, 0), masked(single[i], 0x22, 7)),
-        either(masked(single[i], 0x44, 14), masked(single[i], 0x88, 21)));
-    one = arith::ShLIOp::create(t.b, one, place);
-    Value rest = either(low[i], either(two, one));
-    Value top = arith::SelectOp::create(t.b, planes[0].has, high[i], rest);
-    rest = arith::SelectOp::create(t.b, planes[0].has, rest, word(0));
+    // 2 6 3 7. A single bit comes below the pair's two where there is a pair.
+    Value top, rest;
+    bool hasPair = false;
+    for (const auto &[bits, words] : planes) {
+      Value x = words[i];
+      if (bits == 2) {
+        x = either(masked(x, 0x3333, 2), masked(x, 0xcccc, 16));
+        hasPair = true;
+      } else if (bits == 1) {
+        const int place = hasPair ? 1 : 3;
+        x = either(
+            either(masked(x, 0x11, place), masked(x, 0x22, 7 + place)),
+            either(masked(x, 0x44, 14 + place), masked(x, 0x88, 21 + place)));
+      }
+      (top && width >= 4 ? rest : top) =
+          either(top && width >= 4 ? rest : top, x);
+    }
     // Codes 0 to 3 are the even nibbles, 4 to 7 the odd ones.
-    Value first =
-        either(masked(top, kLowNibbles, 4), masked(rest, kLowNibbles, 0));
-    Value second =
-        either(masked(top, kHighNibbles, 0), masked(rest, kHighNibbles, -4));
+    Value first = masked(top, kLowNibbles, 4);
+    Value second = masked(top, kHighNibbles, 0);
+    if (rest) {
+      first = either(first, masked(rest, kLowNibbles, 0));
+      second = either(second, masked(rest, kHighNibbles, -4));
+    }
     Value words = vector::FromElementsOp::create(
         t.b, VectorType::get({2}, t.b.getI32Type()), ValueRange{first, second});
     tiles.push_back(vector::BitCastOp::create(

@@ -12,7 +12,7 @@
 // to head and is looked up where keys meet codes.
 //
 // Blocks work on one head, so the bits of a slab are the same for all lanes of
-// a block: planes that a slab has not are branched over.
+// a block: every width that some slab has is a branch of its own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef DECANT_TRANSFORMS_TILING_SLABCODES_H
@@ -35,6 +35,15 @@ public:
   llvm::SmallVector<mlir::Value>
   load(const View &codes, mlir::Value slab,
        llvm::ArrayRef<mlir::Value> valueTiles) const;
+  /// Runs `body` for all slabs of the head from the first on, with what `slab`
+  /// would give. What it takes to know them is loaded where loadWidths()
+  /// stands.
+  using SlabsBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value keyTile, mlir::Value slab, mlir::ValueRange carried)>;
+  mlir::Value loadWidths() const;
+  llvm::SmallVector<mlir::Value> forSlabs(mlir::Value widths,
+                                          llvm::ArrayRef<mlir::Value> initial,
+                                          SlabsBody body) const;
   /// Stores such a part, whose codes are multiples of the slab's unit.
   void store(const View &codes, mlir::Value slab, mlir::Value valueTile,
              mlir::Value bytes) const;
@@ -64,9 +73,16 @@ private:
   mlir::Value startOf(mlir::Value slab) const;
   mlir::Value isAny(mlir::Value bits, int64_t mask) const;
   mlir::Value placeOf(const Plane &plane, mlir::Value valueTile) const;
+  int64_t bytesPerBit() const; // of a slab
   llvm::SmallVector<mlir::Value>
-  loadPlane(const View &codes, const Plane &plane,
+  loadPlane(const View &codes, int bits, mlir::Value start,
             llvm::ArrayRef<mlir::Value> tiles) const;
+  llvm::SmallVector<mlir::Value>
+  loadOf(int width, const View &codes, mlir::Value start,
+         llvm::ArrayRef<mlir::Value> valueTiles) const;
+  llvm::SmallVector<mlir::Value>
+  loadOneOf(llvm::ArrayRef<int> some, const View &codes, mlir::Value bits,
+            mlir::Value start, llvm::ArrayRef<mlir::Value> tiles) const;
   void storePlane(const View &codes, const Plane &plane, mlir::Value valueTile,
                   mlir::Value fields) const;
   mlir::Value masked(mlir::Value x, int64_t mask, int left) const;
@@ -74,6 +90,10 @@ private:
 
   LaneTile &t;
   int slabs; // of a head
+  /// Bits that slabs of some head have, the most first.
+  llvm::SmallVector<int> present;
+  /// Of all heads: bits of slabs, a nibble each.
+  llvm::SmallVector<int64_t> widths;
   /// Of all heads: bytes of codes; bits and start of slabs; keys by position
   /// and positions by key, eight to an entry.
   llvm::SmallVector<int64_t> headBytes, slabTable, keyTable, positionTable;

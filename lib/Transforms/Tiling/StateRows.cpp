@@ -121,6 +121,36 @@ StateRows::StateRows(LaneTile &tile, const StoredHead &head,
   tile.barrier();
 }
 
+StateRows::StateRows(LaneTile &tile, const StoredHead &head,
+                     const TokenUpdate &update, ArrayRef<Value> loaded)
+    : tile(tile), heldRows(loaded) {
+  const SlotLayout &layout = tile.layout;
+  perRound = std::gcd(tile.rowsPerPart(loaded.size()),
+                      layout.paddedKey / defaultKeyLanes(layout));
+  if (layout.groups() && layout.groups()->axis == Axis::Value)
+    perRound = std::gcd(perRound, layout.groupKeys());
+  auto at = [&](Value keys, int i) {
+    return keys && isa<VectorType>(keys.getType()) ? tile.element(keys, i)
+                                                   : keys;
+  };
+  Value rowScale = update.keyDecay;
+  if (!layout.keyScale.empty())
+    rowScale =
+        tile.scale(rowScale, tile.loadAlong(VectorAxis::Key, head.keyScale,
+                                            tile.index(0)));
+  columnScale = tile.scale(update.valueDecay, head.columnScale(tile));
+  SmallVector<Value> keys, values;
+  for (auto [key, value] : llvm::zip(update.keys, update.values)) {
+    keys.push_back(rotate(tile, VectorAxis::Key, key));
+    values.push_back(rotate(tile, VectorAxis::Value, value));
+  }
+  for (auto [i, row] : llvm::enumerate(heldRows)) {
+    row = tile.scale(tile.scale(row, columnScale), at(rowScale, i));
+    for (auto [key, value] : llvm::zip(keys, values))
+      row = tile.fma(tile.splat(at(key, i), tile.valueType()), value, row);
+  }
+}
+
 StateRows::StateRows(LaneTile &tile, const DenseState &dense)
     : tile(tile), dense(dense) {
   chooseRounds();
@@ -204,6 +234,8 @@ SmallVector<Value> StateRows::rebuild(Value row, Terms terms) {
 
 SmallVector<Value> StateRows::forRounds(Terms terms, ArrayRef<Value> initial,
                                         RoundBody body) {
+  if (!heldRows.empty())
+    return forHeld(0, heldRows.size(), initial, body);
   return forRows(tile.firstKey, tile.schedule.keysPerLane, terms, initial,
                  body);
 }
@@ -217,12 +249,45 @@ SmallVector<Value> StateRows::forRows(Value begin, int count, Terms terms,
                    });
 }
 
+SmallVector<Value> StateRows::forHeld(int first, int count,
+                                      ArrayRef<Value> initial, RoundBody body) {
+  SmallVector<Value> carried(initial);
+  for (int i = first; i < first + count; i += perRound)
+    carried = body(tile.add(tile.firstKey, tile.index(i)),
+                   held().slice(i, perRound), carried);
+  return carried;
+}
+
+void StateRows::forParts(int count, Terms terms, ArrayRef<Value> initial,
+                         RoundBody body, PartBody done) {
+  const int parts = tile.schedule.keysPerLane / count;
+  if (!heldRows.empty()) {
+    for (int part = 0; part < parts; ++part)
+      done(tile.index(part), forHeld(part * count, count, initial, body));
+    return;
+  }
+  tile.loop(tile.index(0), tile.index(parts), 1, {},
+            [&](Value part, ValueRange) -> SmallVector<Value> {
+              Value begin =
+                  tile.add(tile.firstKey, tile.mul(part, tile.index(count)));
+              done(part, forRows(begin, count, terms, initial, body));
+              return {};
+            });
+}
+
 SmallVector<Value> StateRows::sumRounds(Terms terms, int count,
                                         RoundBody body) {
-  return tile.sumOverKeys(count, [&](Value begin, Value end, ValueRange zero) {
-    return tile.loop(begin, end, perRound, SmallVector<Value>(zero),
-                     [&](Value row, ValueRange carried) {
-                       return body(row, rebuild(row, terms), carried);
-                     });
-  });
+  return tile.sumOverKeys(
+      count, [&, next = 0](Value begin, Value end, ValueRange zero) mutable {
+        const SmallVector<Value> initial(zero);
+        if (!heldRows.empty()) {
+          const int rows = tile.rowsPerPart(heldRows.size());
+          next += rows;
+          return forHeld(next - rows, rows, initial, body);
+        }
+        return tile.loop(begin, end, perRound, initial,
+                         [&](Value row, ValueRange carried) {
+                           return body(row, rebuild(row, terms), carried);
+                         });
+      });
 }

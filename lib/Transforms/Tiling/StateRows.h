@@ -10,7 +10,8 @@
 // A boundary needs the state several times (to fit compensators, to find
 // scales, to encode), and it fits neither in registers nor, for all dims, in
 // shared memory. So its rows are rebuilt each time, from the stored codes and a
-// list of rank-1 terms that lies in shared memory:
+// list of rank-1 terms that lies in shared memory (at window 1 a lane of many
+// has few, and holds them):
 //
 //   S[k, v] = row k of codes [v] rowScale[k] columnScale[v] + sum_t keys[t, k]
 //   values[t, v]
@@ -52,6 +53,10 @@ class StateRows {
 public:
   /// Of the stored state after `update`.
   StateRows(LaneTile &tile, const StoredHead &head, const TokenUpdate &update);
+  /// The same of the lane's rows as StoredHead::loadRow() gives them, of which
+  /// nothing is loaded again.
+  StateRows(LaneTile &tile, const StoredHead &head, const TokenUpdate &update,
+            llvm::ArrayRef<mlir::Value> loaded);
   /// Of a dense state.
   StateRows(LaneTile &tile, const DenseState &dense);
 
@@ -65,15 +70,20 @@ public:
       mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value>
   forRounds(Terms terms, llvm::ArrayRef<mlir::Value> initial, RoundBody body);
-  /// The same for `count` rows from `begin` on, a multiple of rowsPerRound().
-  llvm::SmallVector<mlir::Value> forRows(mlir::Value begin, int count,
-                                         Terms terms,
-                                         llvm::ArrayRef<mlir::Value> initial,
-                                         RoundBody body);
+  /// The same for the lane's rows in parts of `count`, a multiple of
+  /// rowsPerRound(), each from `initial` on; `done` has a part's number and
+  /// what it carried.
+  using PartBody = llvm::function_ref<void(
+      mlir::Value part, llvm::ArrayRef<mlir::Value> carried)>;
+  void forParts(int count, Terms terms, llvm::ArrayRef<mlir::Value> initial,
+                RoundBody body, PartBody done);
 
   /// Sums over all key rows: `body` adds a round's rows to `count` sums.
   llvm::SmallVector<mlir::Value> sumRounds(Terms terms, int count,
                                            RoundBody body);
+
+  /// All rows of the lane, where it holds them.
+  llvm::ArrayRef<mlir::Value> held() const { return heldRows; }
 
   /// Terms 0 .. newTerms(): the new compensators, padded with zero terms to a
   /// multiple of termsPerRound().
@@ -85,6 +95,13 @@ public:
 
 private:
   void chooseRounds();
+  llvm::SmallVector<mlir::Value> forRows(mlir::Value begin, int count,
+                                         Terms terms,
+                                         llvm::ArrayRef<mlir::Value> initial,
+                                         RoundBody body);
+  llvm::SmallVector<mlir::Value> forHeld(int first, int count,
+                                         llvm::ArrayRef<mlir::Value> initial,
+                                         RoundBody body);
   mlir::Value denseRow(mlir::Value key);
   llvm::SmallVector<mlir::Value> denseRows(mlir::Value row);
 
@@ -92,6 +109,7 @@ private:
   int perRound = 1;
   int padded = 0, chunk = 1;
   mlir::Value end; // of the old terms
+  llvm::SmallVector<mlir::Value> heldRows;
   // The stored source; none for a dense one.
   std::optional<StoredHead> stored;
   View rowScale;

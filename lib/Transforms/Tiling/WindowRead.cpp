@@ -25,11 +25,10 @@ namespace {
 
 /// codes^T x_c for every c, over all keys.
 SmallVector<Value> codesProduct(LaneTile &tile, const StoredHead &head,
-                                ArrayRef<Value> vectors) {
+                                ArrayRef<Value> vectors, ArrayRef<Value> held) {
   const VectorType type = tile.valueType();
-  auto addRow = [&](Value row, SmallVector<Value> &sums,
+  auto addRow = [&](Value values, SmallVector<Value> &sums,
                     llvm::function_ref<Value(size_t)> weight) {
-    Value values = head.loadRow(tile, row);
     for (size_t c = 0; c < sums.size(); ++c)
       sums[c] = tile.fma(tile.splat(weight(c), type), values, sums[c]);
   };
@@ -39,9 +38,14 @@ SmallVector<Value> codesProduct(LaneTile &tile, const StoredHead &head,
         [&, next = 0](Value begin, Value, ValueRange zero) mutable {
           SmallVector<Value> sums(zero);
           const int rows = tile.rowsPerPart(tile.schedule.keysPerLane);
-          for (int i = 0; i < rows; ++i, ++next)
-            addRow(tile.add(begin, tile.index(i)), sums,
+          for (int i = 0; i < rows; ++i, ++next) {
+            Value values =
+                held.empty()
+                    ? head.loadRow(tile, tile.add(begin, tile.index(i)))
+                    : held[next];
+            addRow(values, sums,
                    [&](size_t c) { return tile.element(vectors[c], next); });
+          }
           return sums;
         });
   // A rolled loop indexes its weights, so they have to be in memory.
@@ -54,7 +58,7 @@ SmallVector<Value> codesProduct(LaneTile &tile, const StoredHead &head,
     return tile.loop(begin, end, 1, SmallVector<Value>(zero),
                      [&](Value row, ValueRange carried) {
                        SmallVector<Value> sums(carried);
-                       addRow(row, sums, [&](size_t c) {
+                       addRow(head.loadRow(tile, row), sums, [&](size_t c) {
                          return tile.loadScalar(weights, tile.index(c), row);
                        });
                        return sums;
@@ -90,7 +94,8 @@ void addTerms(LaneTile &tile, ArrayRef<Term> terms, ArrayRef<Value> vectors,
 
 SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
                                           const StoredHead &head,
-                                          ArrayRef<Value> vectors) {
+                                          ArrayRef<Value> vectors,
+                                          ArrayRef<Value> held) {
   const SlotLayout &layout = tile.layout;
   const WindowStart window = head.start(tile);
 
@@ -105,7 +110,7 @@ SmallVector<Value> decant::tileWindowRead(LaneTile &tile,
     folded.push_back(tile.scale(decayed.back(), keyScale));
   }
   SmallVector<Value> results =
-      codesProduct(tile, head.withColumns(tile), folded);
+      codesProduct(tile, head.withColumns(tile), folded, held);
   for (Value &result : results)
     result = tile.scale(result, valueScale);
 

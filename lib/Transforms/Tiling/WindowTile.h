@@ -12,10 +12,12 @@
 
 namespace decant {
 
-/// S^T x for each key vector of `vectors`, S being the stored state.
+/// S^T x for each key vector of `vectors`, S being the stored state. `held` are
+/// the lane's rows as StoredHead::loadRow() gives them; null: they are loaded.
 llvm::SmallVector<mlir::Value>
 tileWindowRead(LaneTile &tile, const StoredHead &head,
-               llvm::ArrayRef<mlir::Value> vectors);
+               llvm::ArrayRef<mlir::Value> vectors,
+               llvm::ArrayRef<mlir::Value> held = {});
 
 /// S x for a value vector x.
 mlir::Value tileWindowReadKey(LaneTile &tile, const StoredHead &head,
