@@ -41,9 +41,9 @@
 // CHECK: decant.lane_reduce add %{{.*}} over <value>
 // CHECK: math.absf %[[R1]] : vector<8xf32>
 // CHECK: decant.lane_reduce max %{{.*}} over <key> : vector<8xf32>
-// CHECK: arith.fptosi %{{.*}} : vector<8xf32> to vector<8xi8>
+// CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
 // CHECK: vector.store %{{.*}} : memref<16x32xi8>, vector<8xi8>
-// CHECK: arith.fptosi %{{.*}} : vector<8xf32> to vector<8xi8>
+// CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
 // CHECK: vector.store %{{.*}} : memref<16x32xi8>, vector<8xi8>
 // CHECK: decant.barrier
 // CHECK: vector.store %{{.*}} : memref<1x16xf32>, vector<2xf32>

@@ -453,7 +453,7 @@ decant.kernel @terms_host(%state: !pool, %q: !rows, %out: !rows, %at: index) att
 // CHECK: scf.for
 // CHECK: arith.minimumf %{{.*}}, %[[MAX]] : vector<8xf32>
 // CHECK: arith.maximumf %{{.*}}, %[[MIN]] : vector<8xf32>
-// CHECK: arith.fptosi %{{.*}} : vector<8xf32> to vector<8xi8>
+// CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
 // CHECK: vector.store %{{.*}} : memref<16x32xi8>, vector<8xi8>
 // The new scales replace the old ones when no lane needs those any more.
 // CHECK: decant.barrier

@@ -334,7 +334,9 @@ private:
       return roundStochastic(tile, values, type,
                              isInteger(type) ? lowestCode() : 0,
                              roundingNoise(tile, noise, at));
-    return isInteger(type) ? rounded(values, at) : values;
+    return isInteger(type)
+               ? roundToByte(tile, values, lowestCode(), maxCode(type))
+               : values;
   }
 
   double lowestCode() const {

@@ -276,7 +276,8 @@ Value LaneTile::widen(Value x, ElementType type) {
 }
 
 Value LaneTile::narrow(Value x, ElementType element) {
-  if (element == ElementType::F32)
+  if (element == ElementType::F32 ||
+      getElementTypeOrSelf(x.getType()).isInteger()) // codes, as bytes already
     return x;
   if (!isWideFloat(element) && !isInteger(element))
     return encodeSmall(*this, x, element);

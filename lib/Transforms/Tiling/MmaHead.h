@@ -82,6 +82,7 @@ private:
   void stageCodes();
   void stageCodesInBulk();
   void startArrival();
+  void holdBack();
   void copyCompensators(Loaded &now);
   /// Those of bytes arrive.
   void spreadCompensators(Loaded &now);

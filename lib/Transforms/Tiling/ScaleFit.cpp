@@ -121,10 +121,29 @@ Value decant::inverseScale(LaneTile &tile, Value scale) {
                                  like(tile, scale, 0));
 }
 
-Value decant::roundToCode(LaneTile &tile, Value x, double lowest,
-                          double largest) {
+/// Clamped, and kRoundMagic added.
+static Value roundedOver(LaneTile &tile, Value x, double lowest,
+                         double largest) {
   x = arith::MinimumFOp::create(tile.b, x, like(tile, x, largest));
   x = arith::MaximumFOp::create(tile.b, x, like(tile, x, lowest));
-  Value magic = like(tile, x, kRoundMagic);
-  return arith::SubFOp::create(tile.b, tile.add(x, magic), magic);
+  return tile.add(x, like(tile, x, kRoundMagic));
+}
+
+Value decant::roundToCode(LaneTile &tile, Value x, double lowest,
+                          double largest) {
+  return arith::SubFOp::create(tile.b, roundedOver(tile, x, lowest, largest),
+                               like(tile, x, kRoundMagic));
+}
+
+Value decant::roundToByte(LaneTile &tile, Value x, double lowest,
+                          double largest) {
+  // The last bits of the sum are the number's.
+  auto integers = [&](Type element) -> Type {
+    auto vector = dyn_cast<VectorType>(x.getType());
+    return vector ? Type(vector.clone(element)) : element;
+  };
+  Value bits =
+      arith::BitcastOp::create(tile.b, integers(tile.b.getI32Type()),
+                               roundedOver(tile, x, lowest, largest));
+  return arith::TruncIOp::create(tile.b, integers(tile.b.getI8Type()), bits);
 }

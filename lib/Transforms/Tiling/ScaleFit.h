@@ -45,6 +45,9 @@ mlir::Value inverseScale(LaneTile &tile, mlir::Value scale);
 /// x clamped to [lowest, largest] and rounded to a whole number, ties to even.
 mlir::Value roundToCode(LaneTile &tile, mlir::Value x, double lowest,
                         double largest);
+/// The same, as i8.
+mlir::Value roundToByte(LaneTile &tile, mlir::Value x, double lowest,
+                        double largest);
 
 } // namespace decant
 
