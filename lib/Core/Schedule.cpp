@@ -242,9 +242,8 @@ std::string whyNoTiles(const SlotLayout &layout) {
     return fmt::format("strategy mma needs the key rows of each width of a "
                        "head in multiples of {}, which the plan has not",
                        kSlabRows);
-  if (!layout.rowBits.empty() && (layout.window == 1 || refits(layout)))
-    return "strategy mma has rows that differ in bits in windows only, under "
-           "scales that are fitted once";
+  if (!layout.rowBits.empty() && layout.window == 1)
+    return "strategy mma has rows that differ in bits in windows only";
   const ElementType codes = layout.codes.type;
   if (!isInteger(codes) && codes != ElementType::F16 &&
       codes != ElementType::BF16)

@@ -528,10 +528,15 @@ private:
     CallOp::create(b, kFoldName, arguments);
   }
 
+  /// By what a plan gives each of them.
+  bool headsDiffer() const {
+    return !layout.rowBits.empty() || !layout.tables.weights.empty();
+  }
+
   /// What a fold is told about its head: only where heads differ, which one it
   /// is.
   SmallVector<Value> placesOf(Value offset, Value number) {
-    if (layout.rowBits.empty())
+    if (!headsDiffer())
       return {offset};
     return {offset, number};
   }
@@ -541,7 +546,7 @@ private:
     b.setInsertionPoint(tile->keyLane.getDefiningOp()->getParentOp());
     SmallVector<StringRef> names = {"state", "offset"};
     SmallVector<Type> types = {pool, b.getI64Type()};
-    if (!layout.rowBits.empty()) {
+    if (headsDiffer()) {
       names.push_back("head");
       types.push_back(b.getI64Type());
     }

@@ -77,14 +77,12 @@ public:
             : codes.type,
         window);
     // Without compensators the least-squares fit is the better one, with them
-    // the largest element is. Rows of their own bits have no tensor-core kernel
-    // for refits, and take ten times as long without.
-    const bool refits = plain && codes.mean == 0;
+    // the largest element is.
     Json state = {{"codes", codes.type}};
     state["scale"] = Json::array(
         {{{"axis", "key"}, {"fit", "sqrt_mean_abs"}, {"type", kScale}},
          {{"axis", "value"},
-          {"fit", refits ? "least_squares" : "absmax"},
+          {"fit", plain ? "least_squares" : "absmax"},
           {"type", kScale}}});
     if (codes.mean > 0)
       state["bits"] = {{"mean", codes.mean},
@@ -141,7 +139,7 @@ std::string memberOf(const DecodeSpec &spec, const char *name) {
 } // namespace
 
 const std::vector<double> &decant::tune::plannedMeans() {
-  static const std::vector<double> means = {7, 6.5, 6.2, 6, 5.5, 5, 4};
+  static const std::vector<double> means = {7.25, 7, 6.5, 6.2, 6, 5.5, 5, 4};
   return means;
 }
 

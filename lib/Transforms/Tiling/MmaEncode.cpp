@@ -54,10 +54,10 @@ void MmaFold::encode() {
 bool MmaFold::encodesWithLastScale() const {
   constexpr int kMostKeyTiles = 8; // of 4 registers each
   const auto &scales = layout.scales;
-  return !h.slabs && isInteger(layout.codes.type) &&
-         warp.keyTiles <= kMostKeyTiles && scales.size() == 2 &&
-         scales[0].axis == Axis::Key && scales[1].axis == Axis::Value &&
-         scales[1].fit == ScaleFit::AbsMax &&
+  return !h.slabs && layout.tables.weights.empty() &&
+         isInteger(layout.codes.type) && warp.keyTiles <= kMostKeyTiles &&
+         scales.size() == 2 && scales[0].axis == Axis::Key &&
+         scales[1].axis == Axis::Value && scales[1].fit == ScaleFit::AbsMax &&
          scales[1].type == ElementType::F32;
 }
 

@@ -158,6 +158,7 @@ private:
   void fitScale(const ScaleSpec &scale, bool last);
   void keyStatistics(ReduceKind kind, const View &out);
   void valueStatistics(ReduceKind kind, const View &out, bool last);
+  mlir::Value weightsOfPair(mlir::Value first);
   void refitValueScale(size_t index);
   //===--- codes (MmaEncode.cpp) ------------------------------------------===//
   void fitAndEncode();

@@ -253,6 +253,26 @@ void MmaHead::forCompensatorParts(CompensatorPart body) {
   }
 }
 
+/// Bytes of compensators, which termType has exactly; integers as tensor cores
+/// have their codes widened, where there are enough.
+Value MmaHead::halvesOf(Value bytes, ElementType type) {
+  constexpr int64_t kTogether = 8;
+  const auto all = cast<VectorType>(bytes.getType());
+  if (type != ElementType::I8 || termType != ElementType::F16 ||
+      all.getNumElements() % kTogether != 0)
+    return warp.halves(t.widen(bytes, type), termType);
+  Value sign = arith::ConstantOp::create(
+      t.b, DenseElementsAttr::get(all, APInt(8, 0x80)));
+  Value biased = arith::XOrIOp::create(t.b, bytes, sign), halves;
+  for (int64_t i = 0; i < all.getNumElements(); i += kTogether) {
+    Value part = UnpackCodesOp::create(
+        t.b, VectorType::get({kTogether}, t.b.getF16Type()),
+        warp.slice(biased, i, kTogether), /*biased=*/false);
+    halves = halves ? warp.join(halves, part) : part;
+  }
+  return halves;
+}
+
 /// Neither copies nor products convert bytes, so they go through registers.
 void MmaHead::spreadCompensators(Loaded &now) {
   if (now.compensators.empty())
@@ -262,12 +282,16 @@ void MmaHead::spreadCompensators(Loaded &now) {
   forCompensatorParts([&](VectorAxis axis, Value row, Value column,
                           Value inside) {
     const bool keys = axis == VectorAxis::Key;
-    Value x = t.widen(now.compensators[part++], type);
-    if (keys)
-      x = t.scale(x, t.f32(1 / powerAbove(type)));
+    Value x = halvesOf(now.compensators[part++], type);
+    if (keys) {
+      auto halves = cast<VectorType>(x.getType());
+      Value power = arith::ConstantOp::create(
+          t.b, t.b.getFloatAttr(halves.getElementType(), 1 / powerAbove(type)));
+      x = t.mul(x, vector::BroadcastOp::create(t.b, halves, power));
+    }
     t.ifTrue(inside, [&] {
       warp.storeRaw(keys ? termKeys : termValues, t.add(row, t.index(records)),
-                    column, warp.halves(x, termType));
+                    column, x);
     });
   });
   now.compensators.clear();

@@ -86,6 +86,7 @@ private:
   void copyCompensators(Loaded &now);
   /// Those of bytes arrive.
   void spreadCompensators(Loaded &now);
+  mlir::Value halvesOf(mlir::Value bytes, ElementType type);
   using CompensatorPart =
       llvm::function_ref<void(VectorAxis axis, mlir::Value row,
                               mlir::Value column, mlir::Value inside)>;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MmaFold.h"
+#include "PlanTables.h"
 #include "ScaleFit.h"
 
 using namespace mlir;
@@ -33,8 +34,11 @@ void MmaFold::fitScale(const ScaleSpec &scale, bool last) {
   largestFitted = {};
   warp.forElements(dimOf(axis), [&](Value element, Value inside) {
     Value statistic = t.loadScalar(line, t.index(0), element);
+    Value weight;
+    if (keys && scale.fit == ScaleFit::SqrtMeanAbs)
+      weight = rowWeight(t, placeInSlot(axis, element), -0.5);
     Value fitted = scaleFrom(t, last ? layout.scales.size() - 1 : 0, statistic,
-                             keys ? layout.valueDim : layout.keyDim);
+                             keys ? layout.valueDim : layout.keyDim, weight);
     Value reciprocal = inverseScale(t, fitted);
     largestFitted =
         largestFitted
@@ -142,8 +146,22 @@ void MmaFold::valueStatistics(ReduceKind kind, const View &out, bool last) {
   }
 }
 
+/// What the plan has rows of two keys weigh, null where all weigh alike.
+Value MmaFold::weightsOfPair(Value first) {
+  SmallVector<Value> weights;
+  for (int i = 0; i < 2; ++i) {
+    Value key = placeInSlot(VectorAxis::Key, t.add(first, t.index(i)));
+    weights.push_back(rowWeight(t, key, 1));
+  }
+  return weights[0] ? vector::FromElementsOp::create(
+                          t.b, t.vectorOf(int64_t(2)), weights)
+                          .getResult()
+                    : Value();
+}
+
 /// A scale over what the codes that it gave ask for (ScaleFit.h): q are the
-/// codes, y what is rounded to them, r the scales of the keys.
+/// codes, y what is rounded to them, r the scales of the keys and their
+/// weights.
 void MmaFold::refitValueScale(size_t index) {
   const double largest = maxCode(layout.codes.type);
   const VectorType two = t.vectorOf(int64_t(2));
@@ -164,15 +182,17 @@ void MmaFold::refitValueScale(size_t index) {
           const KeySide keys = keySide(keyTile(c, n));
           Value first = t.mul(keyTile(c, n), t.index(kTile));
           for (int half = 0; half < 2; ++half) {
-            Value r;
-            if (hasInverse[int(VectorAxis::Key)]) {
-              Value at = t.add(t.add(first, t.index(8 * half)), warp.pair);
-              r = twice(warp.raw(rowScale, t.index(0), at, 2));
-            }
+            Value at = t.add(t.add(first, t.index(8 * half)), warp.pair);
+            Value r = weightsOfPair(at);
+            if (hasInverse[int(VectorAxis::Key)])
+              r = t.scale(warp.raw(rowScale, t.index(0), at, 2), r);
+            if (r)
+              r = twice(r);
             for (auto [i, values] : llvm::enumerate(sides)) {
               Value codes = warp.tileOf(chunks[i], n, /*biased=*/false);
               Value y = residual(codes, half, values, keys);
-              Value q = roundToCode(t, y, -largest, largest);
+              Value q = h.slabs ? roundInSlab(y, keyTile(c, n))
+                                : roundToCode(t, y, -largest, largest);
               Value rq = t.scale(q, r), ry = t.scale(y, r);
               next[2 * i] = t.add(next[2 * i], ofValues(t.mul(rq, ry)));
               next[2 * i + 1] = t.add(next[2 * i + 1], ofValues(t.mul(rq, rq)));

@@ -43,6 +43,33 @@ TEST(MmaRefits, CostWhatTheFormatCosts) {
   }
 }
 
+// Rows of one kind weigh a thousand times what others do: with all alike,
+// errors would be half of the codec's. The same of rows that differ in bits.
+TEST(MmaRefits, WeighRowsAsThePlanDoes) {
+  const std::string state =
+      "state=" + integers("int8", {scale("key", "sqrt_mean_abs", "f16"),
+                                   scale("value", "least_squares", "f16")});
+  const MmaCase test{"gated_delta", "int6", 0, 3, 32, 32};
+  std::string ofHead = "[0.03125";
+  for (int row = 1; row < test.key; ++row)
+    ofHead += row % 3 == 0 ? ", 0.03125" : ", 32";
+  ofHead += "]";
+  std::string slabs = slabPlan(2, test.key);
+  slabs.pop_back();
+  for (const std::string &plan :
+       {fmt::format(R"({{"decant_plan": 1, "heads": 2, "key_dim": {})",
+                    test.key),
+        slabs}) {
+    const DecodeSpec spec =
+        test.spec({state,
+                   fmt::format(R"(state.plan={}, "weights": [{}, {}]}})", plan,
+                               ofHead, ofHead),
+                   "heads.key=2", "heads.value=2"});
+    Layer layer = mmaLayer(spec, inOrder(rowsFor(test) / 2), test.record());
+    expectFormatCosts(runFormat(layer, spec, 7), spec, 7);
+  }
+}
+
 // A fold rounds a record under its decay to bf16 once more, an error of the
 // size of the record's own rounding, which the codec has: sqrt(2) of it, and a
 // tenth for what else differs.
