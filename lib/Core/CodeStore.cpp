@@ -23,6 +23,7 @@ constexpr int kTile = 16, kHalfTile = 8;
 constexpr int kLanes = 32, kLaneCodes = 8;
 /// A lane loads up to 16 bytes at once.
 constexpr int kMaxChunkBytes = 16;
+constexpr int kWordBits = 32, kWordCodes = 4; // of f32, in one load
 
 /// How many codes of the plane lie before the one asked for.
 int64_t positionInRows(const SlotLayout &layout, int key, int value) {
@@ -40,6 +41,11 @@ int64_t positionInFragments(const SlotLayout &layout, int tiles, int bits,
   const int code =
       key % 2 + (value % kTile / kHalfTile) * 2 + (key % kTile / kHalfTile) * 4;
   const int chunksPerRow = layout.paddedKey / kTile / tiles;
+  if (bits == kWordBits) { // a lane's load is half of its part of a tile
+    const int64_t row =
+        (int64_t(valueTile) * chunksPerRow + keyTile) * 2 + code / kWordCodes;
+    return (row * kLanes + lane) * kWordCodes + code % kWordCodes;
+  }
   const int64_t chunk =
       (int64_t(valueTile) * chunksPerRow + keyTile / tiles) * kLanes + lane;
   const int field = bits < 8 ? code / 2 + 4 * (code % 2) : code;

@@ -142,7 +142,16 @@ int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
     panels += int(layout.codes.bytes());
   // Operands as two parts and scores of all warps; results of two vectors,
   // which may lie where decays were.
-  const int read = 16 * keys + 1024 + std::max(decays, 16 * layout.paddedValue);
+  const bool wide = layout.codes.type == ElementType::F32; // results in parts
+  const int read = 16 * keys + 1024 +
+                   std::max(decays, (wide ? 40 : 16) * layout.paddedValue);
+  if (wide && decays > 0) { // a fold has the rests of keys, but no codes
+    const int rests = (terms + kTerms - 1) / kTerms * kTerms * (keys + kTerms);
+    const int codes = staged ? int(layout.codes.bytes()) : 0;
+    return panels + std::max(read, decays + rests * kHalf - codes) + kOfDriver;
+  }
+  if (wide)
+    return panels + read + kOfDriver;
   // Columns and their two forms, scores of all warps, as far as they are not
   // where new terms will be, lines of scales.
   const int columns = std::min(layout.compensators, kColumnsTogether);
@@ -183,12 +192,35 @@ bool isNarrow(const SlotLayout &layout, const TargetInfo &target) {
          layout.record.keyDecay != DecayShape::Vector;
 }
 
+/// Of a thread, where codes are f32: it has as many of those on their way as
+/// fit beside the rest, which is more under decays that are vectors, with long
+/// keys and with more than 16 records.
+int wideRegisters(const SlotLayout &layout, const TargetInfo &target) {
+  constexpr int kUsual = 128, kWithVectors = 168, kMore = 32, kElsewhere = 16;
+  constexpr int kUsualKeys = 128, kUsualRecords = 16;
+  const bool vectors = layout.record.keyDecay == DecayShape::Vector;
+  int registers = vectors ? kWithVectors : kUsual;
+  const bool longKeys = layout.paddedKey > kUsualKeys;
+  if (longKeys || layout.window * layout.record.writes > kUsualRecords)
+    registers += kMore;
+  if (longKeys && target.computeMajor != kTimedMajor)
+    registers += kElsewhere;
+  return registers;
+}
+
 /// Many blocks keep many loads in flight; a thread needs registers for the
 /// codes that it has in flight itself and for what folds and decays take.
 int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
                    const TargetInfo &target) {
   constexpr int kRegistersOfSm = 65536, kLeast = 80, kBase = 48, kMore = 16;
   constexpr int kMostForCodes = 64;
+  // More blocks than their memory fits would bind registers for nothing.
+  const int fit =
+      std::max(1, target.maxSharedBytes / mmaSharedBytes(schedule, layout));
+  if (layout.codes.type == ElementType::F32)
+    return std::clamp(kRegistersOfSm /
+                          (schedule.threads() * wideRegisters(layout, target)),
+                      1, fit);
   const int codes = layout.paddedKey * schedule.valuesPerLane / kWarp *
                     elementBits(layout.codes.type) / 32;
   const bool staged = schedule.fetch != CodeFetch::Registers;
@@ -226,9 +258,6 @@ int mmaBlocksPerSm(const Schedule &schedule, const SlotLayout &layout,
   // Elsewhere the assembler needs a few more.
   if (target.computeMajor != kTimedMajor)
     registers += layout.window == 1 ? 4 * kMore : kMore;
-  // More blocks than their memory fits would bind registers for nothing.
-  const int fit =
-      std::max(1, target.maxSharedBytes / mmaSharedBytes(schedule, layout));
   return std::clamp(kRegistersOfSm /
                         (schedule.threads() * std::max(registers, kLeast)),
                     1, fit);
@@ -245,8 +274,12 @@ std::string whyNoTiles(const SlotLayout &layout) {
   if (!layout.rowBits.empty() && layout.window == 1)
     return "strategy mma has rows that differ in bits in windows only";
   const ElementType codes = layout.codes.type;
-  if (!isInteger(codes) && codes != ElementType::F16 &&
-      codes != ElementType::BF16)
+  if (codes == ElementType::F32 && layout.window == 1)
+    return "strategy mma has f32 codes in windows only";
+  if (codes == ElementType::F32 &&
+      (layout.compensators > 0 || !layout.scales.empty()))
+    return "strategy mma has f32 codes without compensators and scales";
+  if (!isInteger(codes) && !isWideFloat(codes))
     return fmt::format("strategy mma has no fragments of {} codes",
                        toString(codes));
   if (layout.rotation != Rotation::None)

@@ -12,6 +12,9 @@
 // RUN: sed 's/128 x 64, i8/128 x 64, f8E4M3FN/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=CODES
 // RUN: sed 's/valueDecay = none/valueDecay = vector/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: sed 's/, f16>/, f32>/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=RECORDS
+// RUN: sed 's/128 x 64, i8/128 x 64, f32/; s/window = 4/window = 1/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=ALWAYS
+// RUN: sed 's/128 x 64, i8/128 x 64, f32/; s/compensators = 0/compensators = 2/' %s | %{asked} 2>&1 | FileCheck %s --check-prefix=CORRECTED
+// RUN: sed 's/128 x 64, i8/128 x 64, f32/' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=WIDE
 // RUN: sed 's/codeOrder = fragments, //' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 // RUN: sed 's/128 x 64, i8/128 x 64, f8E4M3FN/' %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
 // RUN: sed s/sm_90a/x86-64/ %s | decant-opt --decant-assign-schedule --mlir-print-local-scope | FileCheck %s --check-prefix=SIMT
@@ -44,6 +47,12 @@
 // CODES: error: schedule <{{.*}}>: strategy mma has no fragments of e4m3 codes
 // DECAY: error: schedule <{{.*}}>: strategy mma has no decays along the value axis
 // RECORDS: error: schedule <{{.*}}>: strategy mma needs records of f16, or of bf16 without compensators, which are f16; they are f32
+
+// f32 in windows goes to registers, and a fold is a sum.
+// ALWAYS: error: schedule <{{.*}}>: strategy mma has f32 codes in windows only
+// CORRECTED: error: schedule <{{.*}}>: strategy mma has f32 codes without compensators and scales
+// WIDE: decant.kernel @step
+// WIDE-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = 8, launch = dependent>
 
 // What tensor cores cannot do by default goes to simt, the host's kernels too.
 // SIMT: decant.kernel @step

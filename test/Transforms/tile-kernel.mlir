@@ -531,7 +531,7 @@ decant.kernel @arithmetic(%q: !rows, %v: !rows, %out: !rows, %at: index) attribu
 // CHECK: %[[LANE:.*]] = arith.addi %{{.*}}, %{{.*}} : index
 // CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[LANE]], %c0 : index
 // CHECK: scf.if %[[ONE]] {
-// CHECK: memref.store %c4_i32, %{{.*}}[%c0, %c0] : memref<1x5xi32>
+// CHECK: memref.store %c5_i32, %{{.*}}[%c0, %c0] : memref<1x5xi32>
 // CHECK: memref.store %{{.*}}, %{{.*}}[%c0, %c1] : memref<1x5xi32>
 // CHECK: memref.store %c0_i32, %{{.*}}[%c0, %c4] : memref<1x5xi32>
 // CHECK: memref.store %{{.*}}, %{{.*}}[%c0, %c1] : memref<1x2xi64>

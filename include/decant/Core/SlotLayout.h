@@ -77,6 +77,14 @@
 //   chunk  | tile 0, b bytes | tile 1 | .. | tile T-1 |
 //   6 bits | chunks of the low planes, 4 T bytes each | of the high, 2 T each |
 //
+//   f32 takes two loads for a lane's part of a tile, and neighbouring lanes
+//   load what lies side by side: half a tile is 8 keys, and all lanes' codes
+//   e = 0 .. 3 come before their codes e = 4 .. 7:
+//
+//   f32    | values 0..15                                     | values 16..31 |
+//          | keys 0..7              | keys 8..15             | ..
+//          | lane 0, 16 B | lane 1  | lane 0, 16 B | lane 1  | ..
+//
 //   In a tile's b bytes, code e is element e; where b < 8, it is the field
 //   e / 2 + 4 (e mod 2) from the lowest bits, which puts the codes of a pair of
 //   keys 16 bits apart for 4 bits (and 8 bits apart for 2). Integers are stored
@@ -158,7 +166,7 @@ struct Region {
   bool empty() const { return count * width == 0; }
 };
 
-constexpr uint32_t kSlotVersion = 4;
+constexpr uint32_t kSlotVersion = 5;
 constexpr int64_t kSlotHeaderBytes = 128;
 /// The header word that holds the code order: 0 rows, 1 fragments,
 /// 2 columns.

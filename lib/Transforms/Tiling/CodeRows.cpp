@@ -18,7 +18,7 @@ namespace {
 /// The tiles of fragment order, see SlotLayout.h.
 constexpr int64_t kTile = 16, kHalfTile = 8;
 constexpr int64_t kLanes = 32, kLaneCodes = 8;
-constexpr int kByte = 8;
+constexpr int kByte = 8, kWordBits = 32;
 
 /// Index arithmetic by constants.
 struct IndexMath {
@@ -230,17 +230,21 @@ SmallVector<CodeRows::Run> CodeRows::runs(LaneTile &tile, const Plane &plane,
   const IndexMath m{tile};
   const int bits = plane.place.bits;
   const int64_t tiles = tilesPerChunk(tile.layout);
-  const int64_t chunk = tiles * kLaneCodes;
+  // All lanes' first half of a tile of f32 comes before their second.
+  const bool halves = bits == kWordBits;
+  const int64_t chunk = halves ? kLaneCodes / 2 : tiles * kLaneCodes;
   // What the bits of a code's number count for: where codes are elements, they
   // follow one another; fields of a byte come in the order of CodeStore.
   const bool whole = bits >= kByte;
   const int64_t ofOddKey = whole ? 1 : 4, ofUpperValue = whole ? 2 : 1,
-                ofUpperKey = whole ? 4 : 2;
+                ofUpperKey = halves  ? kLanes * chunk
+                             : whole ? 4
+                                     : 2;
 
   Value keyTile = m.over(row, kTile);
   Value inHalf = m.mod(row, kHalfTile);
   Value keyPart = m.sum(
-      {m.times(m.over(keyTile, tiles), kLanes * chunk),
+      {m.times(m.over(keyTile, tiles), kLanes * chunk * (halves ? 2 : 1)),
        m.times(m.mod(keyTile, tiles), kLaneCodes),
        m.times(m.over(inHalf, 2), chunk), m.times(m.mod(inHalf, 2), ofOddKey),
        m.times(m.mod(m.over(row, kHalfTile), 2), ofUpperKey)});

@@ -31,6 +31,10 @@ void MmaHead::spreadColumns(ArrayRef<Value> vectors, const View &folded,
       spreadRound(vectors, first, std::min(first + warp.warps, end), panel,
                   begin, factors);
   };
+  if (warp.isWide()) {
+    spreadWide(vectors, folded);
+    return spread(count, 2 * count, plain);
+  }
   if (folded.type == plain.type && !slabs)
     return spread(0, 2 * count, both);
   spread(0, count, folded);

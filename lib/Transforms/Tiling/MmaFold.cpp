@@ -29,6 +29,8 @@ MmaFold::MmaFold(MmaHead &head)
 void MmaHead::fold(const TokenUpdate &update) { MmaFold(*this).run(update); }
 
 void MmaFold::run(const TokenUpdate &update) {
+  if (warp.isWide())
+    return runWide(update);
   start(update);
   Value lane = t.keyLane;
   if (rank > 0) {

@@ -178,6 +178,20 @@ private:
   /// residuals that stay in registers as f16.
   bool encodesWithLastScale() const;
 
+  //===--- codes of f32 (MmaWideFold.cpp) ---------------------------------===//
+  void runWide(const TokenUpdate &update);
+  void startWide(mlir::Value keyDecay);
+  /// One side of a product of terms, in tiles of 16.
+  struct WideSide {
+    llvm::SmallVector<mlir::Value> high, rest; // no rest: it is 0
+  };
+  WideSide wideValues(mlir::Value tile, int firstRow, int endRow);
+  std::array<WideSide, 2> wideKeys(int tile, int firstRow, int endRow);
+  void addRecords(mlir::Value keyDecay, int firstRow, int endRow,
+                  llvm::SmallVector<mlir::Value> codes);
+  mlir::Value addProducts(const WideSide &values, const WideSide &keys,
+                          mlir::Value sum);
+
   MmaHead &h;
   LaneTile &t;
   WarpTile &warp;

@@ -61,7 +61,9 @@ MmaHead::MmaHead(LaneTile &tile, const StoredHead &head, Value shared,
     totalDecay = arena.take(ElementType::F32, 1, layout.paddedKey);
   weights = arena.take(ElementType::F32, 1, roundUp(allRows, kTile));
   stagedPlace = arena.mark();
-  if (t.schedule.fetch != CodeFetch::Registers)
+  // A fold of f32 takes each code once.
+  if (t.schedule.fetch != CodeFetch::Registers &&
+      !(warp.isWide() && use.vectors == 0))
     staged = arena.take(codes.type, 1, codes.width);
   decayPlace = arena.mark();
   if (decaysKeys() && layout.window > 1)
@@ -130,7 +132,14 @@ void MmaHead::loadToken(const StoredHead &after) {
 void MmaHead::loadCodes(Loaded &now) {
   const int chunks = warp.valueTilesPerWarp * warp.chunks;
   now.codes.clear();
-  if (use.vectors == 0 || chunks > kMaxChunksInFlight)
+  if (use.vectors == 0)
+    return;
+  if (warp.isWide()) {
+    for (int i = 0; i < std::min(chunks, codesAhead()); ++i)
+      now.codes.push_back(loadWideChunk(i));
+    return;
+  }
+  if (chunks > kMaxChunksInFlight)
     return;
   for (int c = 0; c < warp.chunks; ++c)
     for (int i = 0; i < warp.valueTilesPerWarp; ++i) {

@@ -141,6 +141,23 @@ private:
   llvm::SmallVector<mlir::Value> codesProduct(const View &columns, int count);
   llvm::SmallVector<mlir::Value> slabsProduct(const View &columns, int count,
                                               llvm::ArrayRef<mlir::Value> sums);
+  //===--- codes of f32 (MmaWide.cpp) -------------------------------------===//
+  /// Chunks that a lane has on their way: as many as the registers of the
+  /// schedule's blocks hold beside the rest of a step.
+  int codesAhead() const;
+  /// The i-th chunk of the warp's codes, the value tiles of a row of keys one
+  /// after the other.
+  mlir::Value loadWideChunk(int i);
+  /// Rows of two keys of `count` vectors.
+  View takeWideColumns(int count);
+  /// Of the values, under each of `count` vectors.
+  View takeParts(int count);
+  void spreadWide(llvm::ArrayRef<mlir::Value> vectors, const View &columns);
+  /// The columns' products with the warp's codes, in four parts: each of a lane
+  /// that has some of the keys.
+  void wideProduct(const View &columns, int count, const View &parts);
+  mlir::Value sumOfParts(const View &parts, int column);
+
   bool decaysKeys() const {
     return layout.record.keyDecay == DecayShape::Vector;
   }
@@ -169,6 +186,8 @@ private:
   View staged;         // the codes in shared memory; empty: they are not
   mlir::Value arrival; // of bulk copies; null: there are none
   View termKeys, termValues, decayPanel, totalDecay, weights;
+  /// What keys under their decays lose in the panel; empty: nobody asks.
+  View keyRests;
   Arena arena;
   int64_t decayPlace = 0; // of decayPanel, which nothing needs in the end
   int64_t workspace = 0;

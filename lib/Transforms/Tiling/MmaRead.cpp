@@ -285,19 +285,25 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   const Loaded &now = *loaded;
   arena.reset(workspace);
   const int64_t width = layout.paddedKey + 8;
+  const bool wide = warp.isWide();
   const View both = arena.take(warp.halfType(), 4 * count, width);
   arena.reset(workspace);
-  const View folded = arena.take(warp.halfType(), 2 * count, width);
+  const View folded = wide ? takeWideColumns(count)
+                           : arena.take(warp.halfType(), 2 * count, width);
   const View plain = arena.take(termType, 2 * count, width);
   const View factors = arena.take(ElementType::F32, 1, 2 * count);
   // Where decays were, which by then are in the keys.
   const int64_t behind = arena.mark();
   arena.reset(decayPlace);
-  View sums = arena.take(ElementType::F32, count, layout.paddedValue);
+  auto takeSums = [&] {
+    return wide ? takeParts(count)
+                : arena.take(ElementType::F32, count, layout.paddedValue);
+  };
+  View sums = takeSums();
   View termSums = arena.take(ElementType::F32, count, layout.paddedValue);
   if (arena.mark() > workspace) {
     arena.reset(behind);
-    sums = arena.take(ElementType::F32, count, layout.paddedValue);
+    sums = takeSums();
     termSums = arena.take(ElementType::F32, count, layout.paddedValue);
   } else {
     arena.reset(behind);
@@ -310,16 +316,22 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   t.barrier();
   Scores scores;
   SmallVector<Value> products;
-  auto readCodes = [&] { products = codesProduct(folded, count); };
+  auto readCodes = [&] {
+    if (wide)
+      wideProduct(folded, count, sums);
+    else
+      products = codesProduct(folded, count);
+  };
   if (hasTerms())
     scores = scoreTerms(termKeys, warp.keyTiles, plain, count, Columns::Parts,
                         readCodes);
   else
     readCodes();
-  for (auto [i, product] : llvm::enumerate(products)) {
+  for (int i = 0; i < warp.valueTilesPerWarp; ++i) {
     Value first = warp.ownValueTile(i);
     first = t.mul(first, t.index(kTile));
-    warp.storeColumns(sums, 0, count, first, product);
+    if (!wide)
+      warp.storeColumns(sums, 0, count, first, products[i]);
     if (hasTerms())
       warp.storeColumns(termSums, 0, count, first,
                         t.mul(sumTerms(scores, termValues, first),
@@ -329,13 +341,20 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
 
   SmallVector<Value> results;
   for (int c = 0; c < count; ++c) {
-    Value dense = t.loadAlong(VectorAxis::Value, sums, t.index(c));
-    Value factor = t.scale(t.loadScalar(factors, t.index(0), t.index(c)),
-                           t.f32(1 / warp.codeUnit()));
-    dense = t.scale(t.scale(dense, factor), now.valueScale);
+    Value dense;
+    if (wide) {
+      dense = sumOfParts(sums, c);
+      if (layout.record.keyDecay == DecayShape::Scalar)
+        dense = t.scale(dense, now.window.keyDecay);
+    } else {
+      dense = t.loadAlong(VectorAxis::Value, sums, t.index(c));
+      Value factor = t.scale(t.loadScalar(factors, t.index(0), t.index(c)),
+                             t.f32(1 / warp.codeUnit()));
+      dense = t.scale(t.scale(dense, factor), now.valueScale);
+    }
     if (hasTerms()) {
       Value terms = t.loadAlong(VectorAxis::Value, termSums, t.index(c));
-      factor = t.loadScalar(factors, t.index(0), t.index(count + c));
+      Value factor = t.loadScalar(factors, t.index(0), t.index(count + c));
       dense = t.add(t.scale(terms, factor), dense);
     }
     results.push_back(dense);

@@ -59,8 +59,12 @@ void MmaHead::decayShare(Value key, int share, int shares, Value fill) {
   constexpr int kKeys = 2;
   const int writes = layout.record.writes;
   auto scaleTerm = [&](Value row, Value factor) {
-    Value x = t.load(termKeys, row, key, kKeys);
-    warp.storeRaw(termKeys, row, key, warp.halves(t.mul(x, factor), termType));
+    Value x = t.mul(t.load(termKeys, row, key, kKeys), factor);
+    if (!keyRests.memref)
+      return warp.storeRaw(termKeys, row, key, warp.halves(x, termType));
+    auto [high, rest] = warp.split(x, termType);
+    warp.storeRaw(termKeys, row, key, high);
+    warp.storeRaw(keyRests, row, key, rest);
   };
   Value total = t.load(totalDecay, t.index(0), key, kKeys);
   for (int r = share; r < layout.compensators; r += shares)

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kLoadBytes = 16, kWordBytes = 4;
 constexpr int kCodesPerTile = 8; // of one lane
+constexpr int kWideBits = 32, kWidePerChunk = 4, kWideChunksPerTile = 2;
 
 } // namespace
 
@@ -49,7 +50,7 @@ WarpTile::WarpTile(LaneTile &tile)
       valueTilesPerWarp(tile.schedule.valuesPerLane / kTile) {
   useLane(t.keyLane);
   tilesPerChunk = decant::tilesPerChunk(layout);
-  chunks = keyTiles / tilesPerChunk;
+  chunks = isWide() ? keyTiles * kWideChunksPerTile : keyTiles / tilesPerChunk;
 }
 
 void WarpTile::useLane(Value number) {
@@ -221,13 +222,11 @@ ElementType WarpTile::halfType() const {
 }
 
 View WarpTile::codeBytes(Value pool, Value head) {
-  const bool halves = elementBits(layout.codes.type) == 16;
-  const ElementType type = halves ? layout.codes.type : ElementType::I8;
-  Region region = layout.codes;
   const int64_t bits = elementBits(layout.codes.type);
-  const Region flat{region.offset, type, 1,
+  const ElementType type = bits >= 16 ? layout.codes.type : ElementType::I8;
+  const Region flat{layout.codes.offset, type, 1,
                     int64_t(layout.paddedKey) * layout.paddedValue * bits /
-                        (halves ? 16 : 8)};
+                        elementBits(type)};
   return t.view(pool, head, flat);
 }
 
@@ -350,7 +349,7 @@ Value WarpTile::loadTile(const View &codes, Value valueTile, Value keyTile) {
 
 int64_t WarpTile::tileWidth() const {
   const int64_t bits = elementBits(layout.codes.type);
-  return bits == 16 ? kCodesPerTile : bits;
+  return bits == kWideBits ? kWidePerChunk : bits == 16 ? kCodesPerTile : bits;
 }
 
 int64_t WarpTile::chunkWidth() const { return tileWidth() * tilesPerChunk; }
@@ -370,7 +369,9 @@ Value WarpTile::loadChunk(const View &codes, Value valueTile, Value chunk) {
           {chunkWidth()},
           cast<MemRefType>(codes.memref.getType()).getElementType()),
       codes.memref, ValueRange{t.index(0), chunkPlace(valueTile, chunk)}, false,
-      llvm::MaybeAlign(elementBits(layout.codes.type) * tilesPerChunk));
+      llvm::MaybeAlign(isWide()
+                           ? kLoadBytes
+                           : elementBits(layout.codes.type) * tilesPerChunk));
 }
 
 void WarpTile::storeChunk(const View &codes, Value valueTile, Value chunk,

@@ -123,6 +123,9 @@ public:
   /// Codes of 6 or 3 bits: chunks and tiles are words, and those of one chunk
   /// lie in two places.
   bool hasPlanes() const;
+  /// Codes of f32, which no product of tensor cores takes whole: a chunk is
+  /// half a tile, four codes as the sums of a product have them.
+  bool isWide() const { return layout.codes.type == ElementType::F32; }
   /// Elements of a lane's part of a tile and of a chunk, and the chunk's first.
   int64_t tileWidth() const;
   int64_t chunkWidth() const;

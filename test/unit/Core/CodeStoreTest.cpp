@@ -59,17 +59,19 @@ TEST_P(Fragments, AreWhatLanesLoad) {
   int64_t planeStart = layout.codes.offset;
   for (size_t p = 0; p < planes.size(); ++p) {
     const int bits = planes[p].bits, tiles = c.tilesPerChunk;
+    const int parts = bits == 32 ? 2 : 1; // loads of all lanes for a tile
     EXPECT_EQ(tilesPerChunk(layout), tiles);
     int64_t byte = planeStart; // goes on by one load after the other
     for (int m = 0; m < layout.paddedValue / 16; ++m)
       for (int chunk = 0; chunk < layout.paddedKey / 16 / tiles; ++chunk)
-        for (int lane = 0; lane < 32; ++lane)
-          for (int tile = 0; tile < tiles; ++tile, byte += bits)
-            for (int e = 0; e < 8; ++e) {
-              const int value = 16 * m + lane / 4 + values[e];
+        for (int lane = 0; lane < 32 * parts; ++lane)
+          for (int tile = 0; tile < tiles; ++tile, byte += bits / parts)
+            for (int n = 0; n < 8 / parts; ++n) {
+              const int e = lane / 32 * 4 + n;
+              const int value = 16 * m + lane % 32 / 4 + values[e];
               const int key =
                   16 * (chunk * tiles + tile) + 2 * (lane % 4) + keys[e];
-              const int bit = bits * (bits < 8 ? fieldOf[e] : e);
+              const int bit = bits * (bits < 8 ? fieldOf[n] : n);
               const CodePlace at = codePlace(layout, planes[p], key, value);
               ASSERT_EQ(at.byte, byte + bit / 8) << key << " " << value;
               ASSERT_EQ(at.shift, bit % 8) << key << " " << value;

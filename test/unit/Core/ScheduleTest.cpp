@@ -256,15 +256,22 @@ TEST(Schedule, TensorCoresForWindowsAndFragments) {
 
   using E = ElementType;
   const auto fragments = CodeOrder::Fragments;
+  const RecordShape scalar = {1, DecayShape::Scalar, DecayShape::None};
   auto has = [&](const SlotLayout &layout, const char *name = "sm_90a") {
     return mmaSchedule(layout, target(name)).has_value();
   };
   EXPECT_FALSE(has(windowLayout(128, 128, E::I8), "x86-64"));
   EXPECT_FALSE(has(windowLayout(128, 128, E::I8, 16, CodeOrder::Rows)));
-  EXPECT_FALSE(has(windowLayout(128, 128, E::F32))); // more than a word
+  // f32 in windows, whose records may be bf16, and of no scales.
+  EXPECT_TRUE(has(windowLayout(128, 128, E::F32)));
+  EXPECT_TRUE(
+      has(windowLayout(128, 128, E::F32, 16, fragments, scalar, E::BF16)));
+  EXPECT_FALSE(has(windowLayout(128, 128, E::F32, 1)));
+  SlotLayout corrected = windowLayout(128, 128, E::F32);
+  corrected.compensators = 4;
+  EXPECT_FALSE(has(corrected));
   EXPECT_FALSE(has(windowLayout(128, 128, E::I8, 16, fragments,
                                 {1, DecayShape::None, DecayShape::Scalar})));
-  const RecordShape scalar = {1, DecayShape::Scalar, DecayShape::None};
   auto withRecords = [&](E records, int window) {
     return has(
         windowLayout(128, 128, E::I8, window, fragments, scalar, records));

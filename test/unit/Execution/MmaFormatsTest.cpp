@@ -111,6 +111,9 @@ INSTANTIATE_TEST_SUITE_P(
                     MmaCase{"gated_delta", "f16", 0, 4, 96, 80},
                     MmaCase{"kda", "f16", 1, 4, 64, 128},
                     MmaCase{"gated_delta", "smooth_key_value", 2, 40, 128, 64},
+                    MmaCase{"gated_delta", "f32", 0, 16, 128, 128},
+                    MmaCase{"gated_delta", "f32", 0, 4, 16, 16},
+                    MmaCase{"kda", "f32", 0, 4, 96, 80},
                     MmaCase{"gated_delta", "value_bf16", 0, 20, 48, 64},
                     MmaCase{"kda", "key_f16", 4, 40, 48, 64}),
     [](const auto &info) { return info.param.name(); });

@@ -86,6 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
                     MmaCase{"gated_delta", "int3", 0, 2, 128, 16},
                     MmaCase{"gated_delta", "bf16", 4, 3, 48, 64},
                     MmaCase{"kda", "f16", 0, 20, 32, 32},
+                    MmaCase{"gated_delta", "f32", 0, 3, 64, 64},
+                    MmaCase{"gated_delta", "f32", 0, 20, 20, 24},
+                    MmaCase{"kda", "f32", 0, 3, 100, 72},
                     MmaCase{"gated_delta", "value_bf16", 6, 40, 32, 32}),
     [](const auto &info) { return info.param.name(); });
 

@@ -290,6 +290,17 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair("kda", CodeFetch::Shared)),
     [](const auto &info) { return std::string(info.param.first); });
 
+// Codes of f32, which each token loads anew, and folds between steps.
+TEST(TokensOfWideCodes, AreThoseOneByOne) {
+  const std::vector<std::string> overrides = {
+      "state.codes=f32", "window.length=6", "window.records=bf16",
+      "heads.key_dim=48", "heads.value_dim=32"};
+  const Schedule schedule = mmaScheduleOf(
+      makeSpec(with(overrides, {"tokens_per_step=4"})), kGdnRecord);
+  Layers layers(overrides, 4, schedule, CodeOrder::Fragments);
+  expectSameAsOneByOne(layers, 4, nullptr);
+}
+
 TEST(TokensRefused, ByTheSpec) {
   auto messageOf = [](const std::vector<std::string> &overrides) {
     try {
