@@ -83,6 +83,7 @@ void MmaHead::load() {
   else
     loadCodes(now);
   loadScales(now);
+  loadAhead(now);
   copyCompensators(now);
   holdBack();
   zeroRows(readRows, readEnd);
@@ -120,6 +121,7 @@ void MmaHead::loadToken(const StoredHead &after) {
   const StoredHead::RawStart raw = after.loadStart(t);
   if (!staged.memref)
     loadCodes(*loaded);
+  loadAhead(*loaded);
   // A token multiplies its total decay into their keys.
   if (decaysKeys())
     copyCompensators(*loaded);
@@ -156,6 +158,13 @@ void MmaHead::loadScales(Loaded &now) {
   if (!layout.valueScale.empty())
     now.valueScale =
         t.loadAlong(VectorAxis::Value, head.valueScale, t.index(0));
+}
+
+/// What else a read of f32 waits for with its records.
+void MmaHead::loadAhead(Loaded &now) {
+  if (warp.isWide() && use.vectors > 0 &&
+      layout.record.keyDecay == DecayShape::Scalar)
+    now.decays = loadDecays();
 }
 
 /// A lane copies the chunks that it will use, but for planes, whose chunks may

@@ -75,9 +75,11 @@ private:
     llvm::SmallVector<mlir::Value> compensators;
     mlir::Value compScale;
     mlir::Value slabWidths; // where the codes are in slabs
+    llvm::SmallVector<mlir::Value> decays; // of records; empty: not yet
     WindowStart window;
   };
   void loadScales(Loaded &now);
+  void loadAhead(Loaded &now);
   void loadCodes(Loaded &now);
   void stageCodes();
   void stageCodesInBulk();
@@ -102,6 +104,7 @@ private:
   void decayShare(mlir::Value key, int share, int shares, mlir::Value fill);
   /// weights[t] of the terms under scalar decays, 1 without.
   void weighTerms(mlir::Value keyDecay, mlir::Value fill);
+  llvm::SmallVector<mlir::Value> loadDecays();
   llvm::SmallVector<mlir::Value> decaysSince(mlir::Value fill);
   /// What a product with the terms' values takes: weights[t] (terms[t] .
   /// columns[c]) over `factor`, a power of two of each column.
@@ -153,9 +156,19 @@ private:
   /// Of the values, under each of `count` vectors.
   View takeParts(int count);
   void spreadWide(llvm::ArrayRef<mlir::Value> vectors, const View &columns);
-  /// The columns' products with the warp's codes, in four parts: each of a lane
-  /// that has some of the keys.
-  void wideProduct(const View &columns, int count, const View &parts);
+  /// The columns' products with the warp's codes so far.
+  struct WideRead {
+    View columns;
+    /// Of values g and g + 8, [value tile][column].
+    llvm::SmallVector<llvm::SmallVector<mlir::Value>> sums;
+    llvm::SmallVector<mlir::Value> codes; // that are on their way, or were
+    int next = 0;                         // chunk
+  };
+  int wideChunks() const { return warp.valueTilesPerWarp * warp.chunks; }
+  WideRead startWide(const View &columns, int count, bool first);
+  void multiplyWide(WideRead &read, int end);
+  /// Leaves four parts of each value: of the lanes that have its keys.
+  void finishWide(WideRead &read, const View &parts);
   mlir::Value sumOfParts(const View &parts, int column);
 
   bool decaysKeys() const {

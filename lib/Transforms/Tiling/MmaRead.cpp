@@ -310,6 +310,11 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   }
 
   spreadColumns(vectors, folded, plain, both, factors);
+  WideRead ofWide;
+  if (wide)
+    ofWide = startWide(folded, count, first);
+  if (wide && first)
+    weighTerms(now.window.keyDecay, now.window.fill);
   if (first)
     finishTerms(now.window.keyDecay, now.window.fill);
   CopyWaitOp::create(t.b);
@@ -318,7 +323,7 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
   SmallVector<Value> products;
   auto readCodes = [&] {
     if (wide)
-      wideProduct(folded, count, sums);
+      finishWide(ofWide, sums);
     else
       products = codesProduct(folded, count);
   };
@@ -363,7 +368,8 @@ SmallVector<Value> MmaHead::readGroup(ArrayRef<Value> vectors, bool first) {
 }
 
 SmallVector<Value> MmaHead::read(ArrayRef<Value> vectors) {
-  weighTerms(loaded->window.keyDecay, loaded->window.fill);
+  if (!warp.isWide()) // else once codes are read
+    weighTerms(loaded->window.keyDecay, loaded->window.fill);
   // A vector that is read with twice is one column.
   SmallVector<Value> distinct;
   for (Value vector : vectors)

@@ -99,22 +99,33 @@ void MmaHead::decayShare(Value key, int share, int shares, Value fill) {
   });
 }
 
+/// The decays of the tokens behind a lane's, for decaysSince(). Those that do
+/// not count are loaded too, so that no load waits for the fill.
+SmallVector<Value> MmaHead::loadDecays() {
+  const int each = llvm::divideCeil(layout.window, kWarp);
+  Value first = t.mul(t.keyLane, t.index(each));
+  SmallVector<Value> decays;
+  for (int i = 0; i < each; ++i) {
+    Value place = arith::MinUIOp::create(t.b, t.add(first, t.index(i + 1)),
+                                         t.index(layout.window - 1));
+    decays.push_back(t.loadScalar(head.recordKeyDecay, place, t.index(0)));
+  }
+  return decays;
+}
+
 /// The decays since the records of some tokens that follow one another, as many
 /// as it takes for a warp to have the window: suffix products, in the lane and
-/// over the lanes. Decays that do not count are loaded too, so that no load
-/// waits for the fill.
+/// over the lanes.
 SmallVector<Value> MmaHead::decaysSince(Value fill) {
-  const int each = llvm::divideCeil(layout.window, kWarp);
+  const SmallVector<Value> decays =
+      loaded->decays.empty() ? loadDecays() : loaded->decays;
+  const int each = decays.size();
   Value first = t.mul(t.keyLane, t.index(each));
   SmallVector<Value> since(each);
   for (int i = each - 1; i >= 0; --i) {
     Value later = t.add(first, t.index(i + 1));
     Value counts = warp.less(later, fill);
-    Value place =
-        arith::MinUIOp::create(t.b, later, t.index(layout.window - 1));
-    Value decay = arith::SelectOp::create(
-        t.b, counts, t.loadScalar(head.recordKeyDecay, place, t.index(0)),
-        t.f32(1));
+    Value decay = arith::SelectOp::create(t.b, counts, decays[i], t.f32(1));
     since[i] = i + 1 < each ? t.mul(decay, since[i + 1]) : decay;
   }
   auto further = [&](Value product, int64_t distance) -> Value {

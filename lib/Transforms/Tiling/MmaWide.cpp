@@ -42,6 +42,8 @@ int MmaHead::codesAhead() const {
   int others = decaysKeys() ? 96 : 64;
   if (layout.paddedKey > kUsualKeys) // key vectors, and operands of a fold
     others += 48;
+  if (allRows > kTile) // scores
+    others += 16;
   const int blocks = t.schedule.blocksPerSm;
   if (blocks == 0)
     return kMaxChunksInFlight;
@@ -95,32 +97,57 @@ void MmaHead::spreadWide(ArrayRef<Value> vectors, const View &columns) {
   }
 }
 
-void MmaHead::wideProduct(const View &columns, int count, const View &parts) {
-  const int tiles = warp.valueTilesPerWarp, all = tiles * warp.chunks;
-  if (arrival)
-    BulkWaitOp::create(t.b, arrival);
-  // [tile][vector], of values g and g + 8.
+/// Codes that are not on their way wait for others to be used up. Those need no
+/// records, so that the block need not have waited for these, either.
+MmaHead::WideRead MmaHead::startWide(const View &columns, int count,
+                                     bool first) {
+  WideRead read;
   const Value zero = t.zeros(t.vectorOf(int64_t(2)));
-  SmallVector<SmallVector<Value>> sums(tiles, SmallVector<Value>(count, zero));
-  SmallVector<Value> ahead(loaded->codes);
+  read.sums.assign(warp.valueTilesPerWarp, SmallVector<Value>(count, zero));
+  read.columns = columns;
+  if (staged.memref)
+    return read;
+  for (size_t i = 0; i < loaded->codes.size(); ++i)
+    read.codes.push_back(first ? loaded->codes[i] : loadWideChunk(i));
+  const int waiting = wideChunks() - int(read.codes.size());
+  if (waiting > 0) {
+    t.barrier(); // the columns are there
+    multiplyWide(read, waiting);
+    t.warpBarrier(); // or the assembler waits for records between the loads
+  }
+  return read;
+}
+
+/// The chunks up to `end`.
+void MmaHead::multiplyWide(WideRead &read, int end) {
+  const int tiles = warp.valueTilesPerWarp;
+  const int64_t count = read.sums[0].size();
   Value ownKeys = arith::DivUIOp::create(t.b, warp.pair, t.index(kKeys)), x;
-  for (int i = 0; i < all; ++i) {
-    if (i % tiles == 0)
-      x = warp.raw(columns,
+  const int first = read.next;
+  for (; read.next < end; ++read.next) {
+    const int i = read.next;
+    if (i == first || i % tiles == 0)
+      x = warp.raw(read.columns,
                    t.add(ownKeys, t.index(i / tiles * kHalfTile / kKeys)),
                    t.index(0), kKeys * count);
-    Value chunk = ahead.empty() ? loadWideChunk(i) : ahead[i];
+    Value chunk = staged.memref ? loadWideChunk(i) : read.codes[i];
     // (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
     Value even = pick(t, chunk, 0, 2), odd = pick(t, chunk, 1, 3);
-    for (auto [c, sum] : llvm::enumerate(sums[i % tiles])) {
+    for (auto [c, sum] : llvm::enumerate(read.sums[i % tiles])) {
       auto type = cast<VectorType>(sum.getType());
       sum = t.fma(even, t.splat(t.element(x, kKeys * c), type), sum);
       sum = t.fma(odd, t.splat(t.element(x, kKeys * c + 1), type), sum);
     }
-    if (!ahead.empty() && int(ahead.size()) < all)
-      ahead.push_back(loadWideChunk(ahead.size()));
+    if (!staged.memref && int(read.codes.size()) < wideChunks())
+      read.codes.push_back(loadWideChunk(read.codes.size()));
   }
-  for (auto [i, tile] : llvm::enumerate(sums)) {
+}
+
+void MmaHead::finishWide(WideRead &read, const View &parts) {
+  if (arrival)
+    BulkWaitOp::create(t.b, arrival);
+  multiplyWide(read, wideChunks());
+  for (auto [i, tile] : llvm::enumerate(read.sums)) {
     Value first = t.mul(warp.ownValueTile(i), t.index(kTile * kLanesOfValue));
     for (auto [c, sum] : llvm::enumerate(tile))
       for (int half = 0; half < 2; ++half) // lane 4 g + t has part t of value g

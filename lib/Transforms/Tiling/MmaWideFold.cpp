@@ -109,7 +109,7 @@ void MmaFold::addRecords(Value keyDecay, int firstRow, int endRow,
   for (int i = 0; i < valueTiles; ++i)
     values.push_back(wideValues(warp.ownValueTile(i), firstRow, endRow));
   std::array<WideSide, 2> keys;
-  for (int i = 0; i < valueTiles * warp.chunks; ++i) {
+  for (int i = 0; i < h.wideChunks(); ++i) {
     const int chunk = i / valueTiles;
     // The assembler would load the operands of all keys first.
     if (i > 0 && i % (kKeyTilesTogether * 2 * valueTiles) == 0)
@@ -128,7 +128,7 @@ void MmaFold::addRecords(Value keyDecay, int firstRow, int endRow,
         h.codes, t.index(0),
         warp.chunkPlace(warp.ownValueTile(i % valueTiles), t.index(chunk)),
         sum);
-    if (int(codes.size()) < valueTiles * warp.chunks)
+    if (int(codes.size()) < h.wideChunks())
       codes.push_back(h.loadWideChunk(codes.size()));
   }
 }
@@ -153,7 +153,7 @@ void MmaFold::runWide(const TokenUpdate &update) {
   int ahead = h.codesAhead() - kChunksOfOperand * (operands - kUsualOperands);
   if (h.decaysKeys())
     ahead -= kChunksOfDecays;
-  ahead = std::clamp(ahead, 1, warp.valueTilesPerWarp * warp.chunks);
+  ahead = std::clamp(ahead, 1, h.wideChunks());
   auto loadFirst = [&] {
     SmallVector<Value> codes;
     for (int i = 0; i < ahead; ++i)

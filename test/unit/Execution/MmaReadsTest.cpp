@@ -154,18 +154,32 @@ decant.rule @busy(%S: !state, %q: !key, %k: !key, %v: !value, %decay: {0}, %beta
 
 class MmaRules : public testing::TestWithParam<DecayShape> {
 protected:
-  DecodeSpec spec(int window, int compensators) const {
+  DecodeSpec spec(int window, int compensators,
+                  const std::vector<std::string> &more = {}) const {
+    std::vector<std::string> overrides = {
+        "state=" + smooth("int8"),
+        "window.records=f16",
+        fmt::format("window.length={}", window),
+        fmt::format("window.compensators={}", compensators),
+        "heads.key_dim=48",
+        "heads.value_dim=64"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
     return makeSpecWithRule(
-        busyRule(GetParam() == DecayShape::Vector ? "!key" : "f32"),
-        {"state=" + smooth("int8"), "window.records=f16",
-         fmt::format("window.length={}", window),
-         fmt::format("window.compensators={}", compensators),
-         "heads.key_dim=48", "heads.value_dim=64"});
+        busyRule(GetParam() == DecayShape::Vector ? "!key" : "f32"), overrides);
   }
   RecordShape record() const { return {2, GetParam(), DecayShape::None}; }
 };
 
 TEST_P(MmaRules, ReadAsOneLane) { expectSameReads(spec(3, 2), record()); }
+
+// Codes of f32 that do not fit in a lane's registers are loaded for each group
+// of four vectors.
+TEST_P(MmaRules, ReadWideCodesAsOneLane) {
+  expectSameReads(spec(3, 0,
+                       {R"(state={"codes": "f32"})", "heads.key_dim=128",
+                        "heads.value_dim=32"}),
+                  record());
+}
 
 // A number half way between two codes goes to either: of a few rows, the errors
 // differ from the codec's by 5 % by chance, of 24 by less than 2 %.
