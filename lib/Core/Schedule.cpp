@@ -392,14 +392,18 @@ bool changesWithEveryToken(const SlotLayout &layout) {
          (layout.rowBits.empty() && !isCodebook(layout.codes.type));
 }
 
-/// Beside a held part of a state: two planes of codes, the levels of a table,
-/// two extremes of a group.
-bool takesMore(const SlotLayout &layout) {
-  return codePlanes(layout).size() > 1 || isCodebook(layout.codes.type) ||
-         std::any_of(layout.scales.begin(), layout.scales.end(),
-                     [](const ScaleSpec &scale) {
-                       return scale.fit == ScaleFit::MinMax;
-                     });
+/// Two of what a lane may need beside a held part of a state: planes of codes
+/// and the extremes of a group or a rotation, or levels and a rotation. Where
+/// the assembler needs a few registers more, one is enough.
+bool takesMore(const SlotLayout &layout, const TargetInfo &target) {
+  const bool planes = codePlanes(layout).size() > 1;
+  const bool rotates = layout.rotation != Rotation::None;
+  const bool extremes = std::any_of(
+      layout.scales.begin(), layout.scales.end(),
+      [](const ScaleSpec &scale) { return scale.fit == ScaleFit::MinMax; });
+  return (planes && (extremes || rotates)) ||
+         (isCodebook(layout.codes.type) && rotates) ||
+         (target.computeMajor > kTimedMajor && (planes || extremes));
 }
 
 } // namespace
@@ -632,7 +636,7 @@ Schedule decant::defaultSchedule(const SlotLayout &layout,
   if (layout.codeOrder == CodeOrder::Fragments && narrowestPlane(layout) < 8)
     values = 16;
   else if (!layout.rowBits.empty() ||
-           (changesWithEveryToken(layout) && takesMore(layout)))
+           (changesWithEveryToken(layout) && takesMore(layout, target)))
     values = std::min(values, kFewValues);
   while (keyLanes * (layout.paddedValue / values) > target.maxThreads &&
          layout.paddedValue % (2 * values) == 0)
