@@ -40,6 +40,7 @@ protected:
     spec.rule = {"test", "a rule"};
     spec.heads = {kKeyHeads, kValueHeads, kKeyDim, kValueDim, HeadMap::Group};
     spec.window.length = kWindow;
+    spec.state.rotation = Rotation::Key; // which tensor cores have not
     setup.device = openDevice();
     setup.target = lookupTarget("sm_90").take();
     setup.deviceClass = {"Fake GPU 0", "sm_90", "other", "1.0"};
