@@ -74,7 +74,7 @@ private:
     /// one that has the thread's number.
     llvm::SmallVector<mlir::Value> compensators;
     mlir::Value compScale;
-    mlir::Value slabWidths; // where the codes are in slabs
+    mlir::Value slabWidths;                // where the codes are in slabs
     llvm::SmallVector<mlir::Value> decays; // of records; empty: not yet
     WindowStart window;
   };

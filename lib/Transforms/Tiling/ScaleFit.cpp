@@ -142,8 +142,7 @@ Value decant::roundToByte(LaneTile &tile, Value x, double lowest,
     auto vector = dyn_cast<VectorType>(x.getType());
     return vector ? Type(vector.clone(element)) : element;
   };
-  Value bits =
-      arith::BitcastOp::create(tile.b, integers(tile.b.getI32Type()),
-                               roundedOver(tile, x, lowest, largest));
+  Value bits = arith::BitcastOp::create(tile.b, integers(tile.b.getI32Type()),
+                                        roundedOver(tile, x, lowest, largest));
   return arith::TruncIOp::create(tile.b, integers(tile.b.getI8Type()), bits);
 }
