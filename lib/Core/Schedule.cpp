@@ -112,11 +112,15 @@ int mmaKeysPerLane(const SlotLayout &layout) {
   return keys;
 }
 
+bool fitsAs(const SlotLayout &layout, std::initializer_list<ScaleFit> fits) {
+  return std::any_of(
+      layout.scales.begin(), layout.scales.end(), [&](const ScaleSpec &scale) {
+        return std::find(fits.begin(), fits.end(), scale.fit) != fits.end();
+      });
+}
+
 bool refits(const SlotLayout &layout) {
-  return std::any_of(layout.scales.begin(), layout.scales.end(),
-                     [](const ScaleSpec &scale) {
-                       return scale.fit == ScaleFit::LeastSquares;
-                     });
+  return fitsAs(layout, {ScaleFit::LeastSquares});
 }
 
 /// Compensators whose Gram matrix takes no more registers than other work.
@@ -377,33 +381,25 @@ bool coversKeys(const Schedule &schedule, const SlotLayout &layout) {
 namespace {
 
 /// Codes that a step takes from memory once, to put others in their place. Not
-/// those for which that takes more registers than there are: refitted scales
-/// beside rows of their own bits or levels that are chosen from trees.
+/// those for which that takes more registers than there are, or was slower on
+/// an H200: levels, which are chosen from trees, refits beside rows of their
+/// own bits, and two planes beside the extremes of groups or a rotation.
 bool changesWithEveryToken(const SlotLayout &layout) {
   if (layout.window > 1 || layout.compensators > 0 ||
-      layout.codeOrder != CodeOrder::Rows)
+      layout.codeOrder != CodeOrder::Rows || isCodebook(layout.codes.type))
     return false;
-  const bool fitsTwice = std::any_of(
-      layout.scales.begin(), layout.scales.end(), [](const ScaleSpec &scale) {
-        return scale.fit == ScaleFit::LeastSquares ||
-               scale.fit == ScaleFit::KeptNorm;
-      });
-  return !fitsTwice ||
-         (layout.rowBits.empty() && !isCodebook(layout.codes.type));
+  if (!layout.rowBits.empty())
+    return !fitsAs(layout, {ScaleFit::LeastSquares, ScaleFit::KeptNorm});
+  return codePlanes(layout).size() == 1 ||
+         (layout.rotation == Rotation::None &&
+          !fitsAs(layout, {ScaleFit::MinMax}));
 }
 
-/// Two of what a lane may need beside a held part of a state: planes of codes
-/// and the extremes of a group or a rotation, or levels and a rotation. Where
-/// the assembler needs a few registers more, one is enough.
+/// Beside a held part of a state, where the assembler needs a few registers
+/// more.
 bool takesMore(const SlotLayout &layout, const TargetInfo &target) {
-  const bool planes = codePlanes(layout).size() > 1;
-  const bool rotates = layout.rotation != Rotation::None;
-  const bool extremes = std::any_of(
-      layout.scales.begin(), layout.scales.end(),
-      [](const ScaleSpec &scale) { return scale.fit == ScaleFit::MinMax; });
-  return (planes && (extremes || rotates)) ||
-         (isCodebook(layout.codes.type) && rotates) ||
-         (target.computeMajor > kTimedMajor && (planes || extremes));
+  return target.computeMajor > kTimedMajor &&
+         (codePlanes(layout).size() > 1 || fitsAs(layout, {ScaleFit::MinMax}));
 }
 
 } // namespace
