@@ -18,8 +18,8 @@
 !value = tensor<32xf32, #decant.axis<value>>
 
 // A fold loads its codes before it waits for records. The values of those come under
-// their weights as high part and rest; a code under the total decay is the sum that
-// both products start from, and all that is stored.
+// their weights as high part and rest; what both products make is added to the code
+// under the total decay, in f32, and that is all that is stored.
 // CHECK-LABEL: decant.kernel @fold(
 // CHECK: %[[TOTAL:.*]] = memref.load %{{.*}} : memref<1x1xf32>
 // CHECK: %[[OLD:.*]] = vector.load %[[STORED:.*]][%c0, %[[AT:.*]]] {alignment = 16 : i64} : memref<1x1024xf32>, vector<4xf32>
@@ -32,9 +32,9 @@
 // CHECK: %[[LEFT:.*]] = arith.subf %[[WEIGHED]], %[[BACK]]
 // CHECK: %[[REST:.*]] = arith.truncf %[[LEFT]] : vector<4xf32> to vector<4xf16>
 // CHECK: decant.load_tile %{{.*}}[%c0, %c0] lane %{{.*}} right transposed : {{.*}} -> vector<4xf16>
-// CHECK: %[[DECAYED:.*]] = arith.mulf %[[OLD]], %{{.*}} : vector<4xf32>
-// CHECK: %[[FIRST:.*]] = decant.mma %[[REST]], %[[KEYS:.*]], %[[DECAYED]] : vector<4xf16>, vector<2xf16>, vector<4xf32>
-// CHECK: %[[NEW:.*]] = decant.mma %[[HIGH]], %[[KEYS]], %[[FIRST]] : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// CHECK: %[[FIRST:.*]] = decant.mma %[[REST]], %[[KEYS:.*]], %{{.*}} : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// CHECK: %[[PRODUCT:.*]] = decant.mma %[[HIGH]], %[[KEYS]], %[[FIRST]] : vector<4xf16>, vector<2xf16>, vector<4xf32>
+// CHECK: %[[NEW:.*]] = vector.fma %[[OLD]], %{{.*}}, %[[PRODUCT]] : vector<4xf32>
 // CHECK: vector.store %[[NEW]], %[[STORED]][%c0, %[[AT]]] {alignment = 16 : i64} : memref<1x1024xf32>, vector<4xf32>
 // CHECK-NOT: decant.pack_codes
 

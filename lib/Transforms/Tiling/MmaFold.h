@@ -189,8 +189,7 @@ private:
   std::array<WideSide, 2> wideKeys(int tile, int firstRow, int endRow);
   void addRecords(mlir::Value keyDecay, int firstRow, int endRow,
                   llvm::SmallVector<mlir::Value> codes);
-  mlir::Value addProducts(const WideSide &values, const WideSide &keys,
-                          mlir::Value sum);
+  mlir::Value products(const WideSide &values, const WideSide &keys);
 
   MmaHead &h;
   LaneTile &t;

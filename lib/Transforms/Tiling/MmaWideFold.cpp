@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Without scales and compensators a fold is one pass: a lane's codes of half a
-// tile, under the total decay, are the sum that the records' product starts
-// from, and what it gives is stored. Records are as stored in tensor cores,
-// which multiply them exactly; what a decay makes of them (their values, where
-// there is one decay for all keys, else their keys) goes in as high part and
-// rest, so that nothing is rounded to their type once more.
+// tile, under the total decay, and the records' product make what is stored.
+// Records are as stored in tensor cores, which multiply them exactly; what a
+// decay makes of them (their values, where there is one decay for all keys,
+// else their keys) goes in as high part and rest, so that nothing is rounded to
+// their type once more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,6 @@ constexpr int kHalfTile = 8; // keys
 /// what those are rounded off. Where there are more than usual, less codes are
 /// on their way, and so under decays that are vectors.
 constexpr int kMostOperands = 4, kUsualOperands = 2;
-constexpr int kKeyTilesTogether = 8;
 constexpr int kChunksOfOperand = 2, kChunksOfDecays = 4;
 
 } // namespace
@@ -99,7 +98,8 @@ std::array<MmaFold::WideSide, 2> MmaFold::wideKeys(int tile, int firstRow,
 }
 
 /// codes + sum_t values[t] keys[t] over the rows; the first ones put the codes
-/// under their decay. `codes` are the first that were loaded.
+/// under their decay. `codes` are the first that were loaded. Lanes add the
+/// codes: tensor cores cut sums off, which over many folds would be a decay.
 void MmaFold::addRecords(Value keyDecay, int firstRow, int endRow,
                          SmallVector<Value> codes) {
   const int valueTiles = warp.valueTilesPerWarp;
@@ -108,22 +108,25 @@ void MmaFold::addRecords(Value keyDecay, int firstRow, int endRow,
   SmallVector<WideSide> values;
   for (int i = 0; i < valueTiles; ++i)
     values.push_back(wideValues(warp.ownValueTile(i), firstRow, endRow));
+  auto decayOf = [&](int chunk) -> Value {
+    if (decay == DecayShape::Scalar)
+      return t.splat(keyDecay, t.vectorOf(int64_t(4)));
+    Value at = t.add(warp.pair, t.index(chunk * kHalfTile));
+    return twice(warp.raw(h.totalDecay, t.index(0), at, 2));
+  };
   std::array<WideSide, 2> keys;
   for (int i = 0; i < h.wideChunks(); ++i) {
     const int chunk = i / valueTiles;
-    // The assembler would load the operands of all keys first.
-    if (i > 0 && i % (kKeyTilesTogether * 2 * valueTiles) == 0)
-      t.warpBarrier();
-    if (i % (2 * valueTiles) == 0)
+    if (i % (2 * valueTiles) == 0) {
+      if (i > 0)
+        t.warpBarrier(); // or the assembler begins with all keys' products
       keys = wideKeys(chunk / 2, firstRow, endRow);
-    Value sum = codes[i];
-    if (decay == DecayShape::Scalar)
-      sum = t.scale(sum, keyDecay);
-    else if (decay == DecayShape::Vector)
-      sum = t.mul(sum, twice(warp.raw(
-                           h.totalDecay, t.index(0),
-                           t.add(warp.pair, t.index(chunk * kHalfTile)), 2)));
-    sum = addProducts(values[i % valueTiles], keys[chunk % 2], sum);
+    }
+    Value sum = products(values[i % valueTiles], keys[chunk % 2]);
+    if (decay == DecayShape::None)
+      sum = t.add(sum, codes[i]);
+    else
+      sum = t.fma(codes[i], decayOf(chunk), sum);
     warp.storeRaw(
         h.codes, t.index(0),
         warp.chunkPlace(warp.ownValueTile(i % valueTiles), t.index(chunk)),
@@ -133,8 +136,8 @@ void MmaFold::addRecords(Value keyDecay, int firstRow, int endRow,
   }
 }
 
-Value MmaFold::addProducts(const WideSide &values, const WideSide &keys,
-                           Value sum) {
+Value MmaFold::products(const WideSide &values, const WideSide &keys) {
+  Value sum = warp.zeroSum();
   for (size_t n = 0; n < values.high.size(); ++n) {
     if (!keys.rest.empty())
       sum = warp.mma(values.high[n], keys.rest[n], sum);
