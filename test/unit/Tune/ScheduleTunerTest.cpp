@@ -40,7 +40,7 @@ protected:
     spec.rule = {"test", "a rule"};
     spec.heads = {kKeyHeads, kValueHeads, kKeyDim, kValueDim, HeadMap::Group};
     spec.window.length = kWindow;
-    spec.state.rotation = Rotation::Key; // which tensor cores have not
+    spec.window.records = ElementType::F32; // which tensor cores have not
     setup.device = openDevice();
     setup.target = lookupTarget("sm_90").take();
     setup.deviceClass = {"Fake GPU 0", "sm_90", "other", "1.0"};
@@ -73,9 +73,9 @@ protected:
       return Status::invalid("no code for this one");
     KernelImage image = decodeImage(kWindow);
     image.scheduleText = toString(schedule);
-    if (candidate)
-      image.layout =
-          makeSlotLayout(spec, image.layout.record, candidate->order);
+    image.layout =
+        makeSlotLayout(spec, image.layout.record,
+                       candidate ? candidate->order : CodeOrder::Rows);
     return image;
   }
 
