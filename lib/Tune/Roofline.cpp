@@ -49,6 +49,26 @@ double workPerFold(const Schedule &schedule, const SlotLayout &layout) {
   return 60 + 3 * (2 * fits + layout.window);
 }
 
+/// One fold by itself in us, as measured on an H200 where all rows of a small
+/// batch fold: on tensor cores 9 with 4 compensators and a window of 16, 11
+/// with 8, 13 with none and a window of 64, 20 and 23 with 4 and 8 that are
+/// fitted twice, 3 for floats; row by row, 16 for floats.
+double foldLatency(const Schedule &schedule, const SlotLayout &layout) {
+  if (layout.window == 1)
+    return 0;
+  const double mma =
+      layout.scales.empty()
+          ? 3
+          : 6 + 0.6 * layout.compensators * layout.compensatorRounds +
+                0.1 * layout.window;
+  return schedule.strategy == Strategy::Mma ? mma : mma + 13;
+}
+
+/// How often a step of `rows` rows at random phases has one that folds.
+double dueSteps(const SlotLayout &layout, double rows) {
+  return 1 - std::pow(1 - 1.0 / layout.window, rows);
+}
+
 struct Work {
   Schedule schedule;
   double bytes = 0;  // of a row
@@ -152,8 +172,11 @@ double decant::tune::likelyTime(const KernelImage &shape,
   const double launches =
       machine.launchUs * (apart ? 2 : 1) +
       (schedule.launch == LaunchOrder::Ordered ? kOrderedUs - kDependentUs : 0);
-  // Reads hide behind loads; folds, of some blocks at some steps, do not.
-  return launches + (std::max(memory, reads) + folds) * kPerSecond;
+  // Reads hide behind loads; folds, of some blocks at some steps, do not, and
+  // where blocks are few a step waits for the one that folds.
+  const double throughput = (std::max(memory, reads) + folds) * kPerSecond;
+  return launches + std::max(throughput, foldLatency(schedule, layout) *
+                                             dueSteps(layout, rows));
 }
 
 double decant::tune::likelyMean(const KernelImage &shape,
