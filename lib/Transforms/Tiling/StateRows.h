@@ -10,8 +10,8 @@
 // A boundary needs the state several times (to fit compensators, to find
 // scales, to encode), and it fits neither in registers nor, for all dims, in
 // shared memory. So its rows are rebuilt each time, from the stored codes and a
-// list of rank-1 terms that lies in shared memory (at window 1 a lane of many
-// has few, and holds them):
+// list of rank-1 terms that lies in shared memory. (Rows that a lane holds in
+// registers, at window 1, are rebuilt once.)
 //
 //   S[k, v] = row k of codes [v] rowScale[k] columnScale[v] + sum_t keys[t, k]
 //   values[t, v]
