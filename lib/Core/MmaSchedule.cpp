@@ -36,7 +36,7 @@ constexpr int kFew = 4;
 /// place, a fold.
 int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   constexpr int kPad = 16, kTerms = 8, kHalf = 2, kOfDriver = 1024;
-  constexpr int kColumnsTogether = 8, kTogether = 5;
+  constexpr int kColumnsTogether = 8;
   const int keys = layout.paddedKey, dims = keys + layout.paddedValue;
   const int terms =
       layout.window * layout.record.writes + 2 * layout.compensators;
@@ -69,7 +69,8 @@ int mmaSharedBytes(const Schedule &schedule, const SlotLayout &layout) {
   if (held > kColumnsTogether)
     held = (held + kColumnsTogether - 1) / kColumnsTogether * kColumnsTogether;
   const int before = terms - layout.compensators;
-  const int products = std::min((before + kTerms - 1) / kTerms, kTogether);
+  const int products =
+      std::min((before + kTerms - 1) / kTerms, kProductsTogether);
   const int each = columns * 4 * kTerms * schedule.valueLanes;
   const int unused =
       std::max(0, terms - products * kTerms) * (keys + kTerms) * kHalf;

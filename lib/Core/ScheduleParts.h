@@ -18,6 +18,9 @@ namespace decant {
 
 constexpr int kWarp = 32;
 constexpr int kHopperShared = 227 * 1024;
+/// Products of eight terms each that the warps of a fit bring together at a
+/// time.
+constexpr int kProductsTogether = 5;
 /// Registers of tensor-core kernels were counted to the last one where they
 /// were timed.
 constexpr int kTimedMajor = 9;

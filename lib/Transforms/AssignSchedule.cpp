@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Core/ScheduleParts.h"
 #include "Decant/Decant.h"
 #include "decant/Compiler/Passes.h"
 
@@ -83,7 +84,8 @@ struct AssignSchedulePass
                    kernel.getArgNames().getAsValueRange<StringAttr>()))
       extra |= isa<MemRefType>(argument.getType()) &&
                !llvm::is_contained(usual, name);
-    if (target.computeMajor == 9 && layout.codes.type == ElementType::I8 &&
+    if (target.computeMajor == kTimedMajor &&
+        layout.codes.type == ElementType::I8 &&
         chosen.fetch == CodeFetch::Registers && reads <= 2)
       return false;
     return reads != 2 || layout.record.writes != 1 || extra;

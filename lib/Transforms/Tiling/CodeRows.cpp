@@ -8,6 +8,8 @@
 
 #include "CodeRows.h"
 
+#include "ByteWords.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -50,23 +52,14 @@ Value constantLike(LaneTile &tile, Value like, int64_t value) {
 template <typename Op> Value by(LaneTile &tile, Value x, int64_t value) {
   return value == 0 ? x : Op::create(tile.b, x, constantLike(tile, x, value));
 }
-/// Of bytes. Targets take vectors of them apart to shift each, so that words
-/// are shifted, and what a byte gets from its neighbour is masked.
+/// Of bytes.
 template <typename Op> Value shiftBytes(LaneTile &tile, Value x, int bits) {
-  constexpr int kWordBytes = 4;
-  auto type = dyn_cast<VectorType>(x.getType());
-  if (bits == 0 || !type || type.getNumElements() % kWordBytes != 0)
+  if (bits == 0 || !isa<VectorType>(x.getType()))
     return by<Op>(tile, x, bits);
-  Value words = vector::BitCastOp::create(
-      tile.b,
-      VectorType::get({type.getNumElements() / kWordBytes},
-                      tile.b.getI32Type()),
-      x);
-  const int mask =
-      std::is_same_v<Op, arith::ShLIOp> ? 0xff & (0xff << bits) : 0xff >> bits;
-  words = by<arith::AndIOp>(tile, by<Op>(tile, words, bits),
-                            int32_t(mask * 0x01010101u));
-  return vector::BitCastOp::create(tile.b, type, words);
+  ByteWords words(tile, x);
+  words.shift<Op>(bits);
+  words.keep(std::is_same_v<Op, arith::ShLIOp> ? 0xff << bits : 0xff >> bits);
+  return words.fields();
 }
 Value lowBits(LaneTile &tile, Value x, int bits) {
   return arith::AndIOp::create(tile.b, x,

@@ -8,13 +8,13 @@
 
 #include "MmaHead.h"
 
+#include "Core/ScheduleParts.h"
+
 using namespace mlir;
 using namespace decant;
 
 /// Tiles of elements: 128.
 static constexpr int kLeastShared = 8;
-/// Sums of eight terms each that a fit brings together at a time.
-static constexpr int64_t kMostTogether = 5;
 
 /// Whether each warp takes a share of the elements that a score sums over. For
 /// few elements, bringing the sums together costs more than it saves.
@@ -71,17 +71,18 @@ SmallVector<Value> MmaHead::sumOverWarps(ArrayRef<Value> products, int columns,
   const int64_t count = products.size();
   // Those of a long window would take more memory than all else that a fit
   // needs, so they come one part after the other.
-  if (!parts && count > kMostTogether) {
+  if (!parts && count > kProductsTogether) {
     SmallVector<Value> sums;
     const int64_t mark = arena.mark();
-    for (int64_t first = 0; first < count; first += kMostTogether) {
+    for (int64_t first = 0; first < count; first += kProductsTogether) {
       if (first > 0) {
         t.barrier(); // the part before has been read
         arena.reset(mark);
       }
       auto none = [] {};
       sums.append(sumOverWarps(
-          products.slice(first, std::min(kMostTogether, count - first)),
+          products.slice(first,
+                         std::min<int64_t>(kProductsTogether, count - first)),
           columns, parts, first == 0 ? meanwhile : none));
     }
     return sums;

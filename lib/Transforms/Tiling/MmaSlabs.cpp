@@ -22,9 +22,7 @@ using namespace decant;
 /// tiles, one slab after the other.
 SmallVector<Value> MmaHead::slabsProduct(const View &columns, int count,
                                          ArrayRef<Value> sums) {
-  SmallVector<Value> tiles;
-  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-    tiles.push_back(warp.ownValueTile(i));
+  const SmallVector<Value> tiles = warp.ownValueTiles();
   return slabs->forSlabs(
       loaded->slabWidths, sums,
       [&](Value keyTile, Value slab, ValueRange carried) {
@@ -40,9 +38,7 @@ SmallVector<Value> MmaHead::slabsProduct(const View &columns, int count,
 
 /// Every lane has its part in registers before any lane overwrites it.
 void MmaFold::expandCodes() {
-  SmallVector<Value> tiles;
-  for (int i = 0; i < warp.valueTilesPerWarp; ++i)
-    tiles.push_back(warp.ownValueTile(i));
+  const SmallVector<Value> tiles = warp.ownValueTiles();
   SmallVector<SmallVector<Value>> chunks(warp.chunks);
   for (int k = 0; k < warp.keyTiles; ++k) {
     const SmallVector<Value> parts =

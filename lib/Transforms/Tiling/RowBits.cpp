@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ByteWords.h"
 #include "CodeRows.h"
 
 #include <numeric>
@@ -37,54 +38,6 @@ Value toI32(LaneTile &tile, Value index) {
 Value toIndex(LaneTile &tile, Value word) {
   return arith::IndexCastOp::create(tile.b, tile.b.getIndexType(), word);
 }
-
-/// Fields of a byte each as words, where they fill some: targets take vectors
-/// of bytes apart to shift each. None of the shifts here moves a field's bits
-/// into another byte that is not masked.
-struct Words {
-  Words(LaneTile &tile, Value fields)
-      : tile(tile), bytes(cast<VectorType>(fields.getType())), value(fields) {
-    constexpr int kWordBytes = 4;
-    if (bytes.getNumElements() % kWordBytes != 0)
-      return;
-    auto words = VectorType::get({bytes.getNumElements() / kWordBytes},
-                                 tile.b.getI32Type());
-    value = vector::BitCastOp::create(tile.b, words, fields);
-  }
-  /// By a scalar i8.
-  template <typename Op> void shift(Value bits) {
-    auto type = cast<VectorType>(value.getType());
-    if (!type.getElementType().isInteger(kByte))
-      bits = arith::ExtUIOp::create(tile.b, type.getElementType(), bits);
-    value = Op::create(tile.b, value,
-                       vector::BroadcastOp::create(tile.b, type, bits));
-  }
-  /// The low `bits` of every byte.
-  void keepLow(int bits) {
-    auto type = cast<VectorType>(value.getType());
-    const uint32_t mask = (1u << bits) - 1;
-    const bool words = !type.getElementType().isInteger(kByte);
-    const APInt element(words ? 32 : kByte, words ? mask * 0x01010101u : mask);
-    value = arith::AndIOp::create(
-        tile.b, value,
-        arith::ConstantOp::create(tile.b,
-                                  DenseElementsAttr::get(type, element)));
-  }
-  void keepIf(Value condition) {
-    Value none = arith::ConstantOp::create(
-        tile.b, cast<TypedAttr>(tile.b.getZeroAttr(value.getType())));
-    value = arith::SelectOp::create(tile.b, condition, value, none);
-  }
-  Value fields() const {
-    return value.getType() == bytes
-               ? value
-               : vector::BitCastOp::create(tile.b, bytes, value).getResult();
-  }
-
-  LaneTile &tile;
-  VectorType bytes;
-  Value value;
-};
 
 /// Byte `number` of a word of eight.
 Value byteOf(LaneTile &tile, Value word, Value number) {
@@ -252,18 +205,18 @@ static llvm::MaybeAlign alignOfPivot(LaneTile &tile) {
 
 Value CodeRows::loadFromRow(LaneTile &tile, Value row,
                             Value pivotFactor) const {
-  Value codes, bytes;
+  std::optional<ByteWords> all;
   for (const RowPlane &plane : rowPlanes(tile, row)) {
-    Words words(tile, loadFields(tile, planes[0].view, plane.byte, plane.bits,
-                                 alignOf(tile, plane.bits)));
-    words.shift<arith::ShLIOp>(plane.shift);
-    words.keepIf(plane.has);
-    if (codes)
-      words.value = arith::OrIOp::create(tile.b, codes, words.value);
-    codes = words.value;
-    bytes = words.fields();
+    ByteWords part(tile, loadFields(tile, planes[0].view, plane.byte,
+                                    plane.bits, alignOf(tile, plane.bits)));
+    part.shift<arith::ShLIOp>(plane.shift);
+    part.keepIf(plane.has);
+    if (all)
+      all->add(part);
+    else
+      all.emplace(part);
   }
-  codes = tile.widen(bytes);
+  Value codes = tile.widen(all->fields());
   if (!tile.layout.hasPivots())
     return codes;
   // Some place within the codes where the row is none.
@@ -288,9 +241,9 @@ void CodeRows::storeToRow(LaneTile &tile, Value row, Value codes,
     });
   Value stored = tile.narrow(codes, ElementType::I8);
   for (const RowPlane &plane : rowPlanes(tile, row)) {
-    Words words(tile, stored);
+    ByteWords words(tile, stored);
     words.shift<arith::ShRUIOp>(plane.shift);
-    words.keepLow(plane.bits);
+    words.keep((1 << plane.bits) - 1);
     tile.ifTrue(plane.has, [&] {
       storeFields(tile, planes[0].view, plane.byte, plane.bits, words.fields(),
                   alignOf(tile, plane.bits));

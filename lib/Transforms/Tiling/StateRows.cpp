@@ -30,13 +30,16 @@ constexpr int kMaxTermsPerRound = 4;
 
 } // namespace
 
+/// What rounds divide: the lane's rows and, where one lane forms the sums of
+/// several (LaneTile::sumOverKeys), the rows of each of those.
+int StateRows::rowsOfSum() const {
+  return std::gcd(tile.rowsPerPart(tile.schedule.keysPerLane),
+                  tile.layout.paddedKey / defaultKeyLanes(tile.layout));
+}
+
 void StateRows::chooseRounds() {
   const Schedule &schedule = tile.schedule;
-  // Rounds divide the lane's rows and, where one lane forms the sums of several
-  // (LaneTile::sumOverKeys), the rows of each of those.
-  const int part =
-      std::gcd(tile.rowsPerPart(schedule.keysPerLane),
-               tile.layout.paddedKey / defaultKeyLanes(tile.layout));
+  const int part = rowsOfSum();
   const int most =
       isCodebook(tile.layout.codes.type) ? kMaxCodebookRows : kMaxRowsPerRound;
   for (int rows = most; rows > 1; rows /= 2)
@@ -125,8 +128,7 @@ StateRows::StateRows(LaneTile &tile, const StoredHead &head,
                      const TokenUpdate &update, ArrayRef<Value> loaded)
     : tile(tile), heldRows(loaded) {
   const SlotLayout &layout = tile.layout;
-  perRound = std::gcd(tile.rowsPerPart(loaded.size()),
-                      layout.paddedKey / defaultKeyLanes(layout));
+  perRound = rowsOfSum();
   if (layout.groups() && layout.groups()->axis == Axis::Value)
     perRound = std::gcd(perRound, layout.groupKeys());
   auto at = [&](Value keys, int i) {

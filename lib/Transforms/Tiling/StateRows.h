@@ -94,6 +94,7 @@ public:
   std::optional<View> termScale;
 
 private:
+  int rowsOfSum() const;
   void chooseRounds();
   llvm::SmallVector<mlir::Value> forRows(mlir::Value begin, int count,
                                          Terms terms,

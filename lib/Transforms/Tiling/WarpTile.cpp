@@ -453,6 +453,13 @@ Value WarpTile::ownValueTile(int i) {
   return t.add(t.mul(t.valueLane, t.index(valueTilesPerWarp)), t.index(i));
 }
 
+SmallVector<Value> WarpTile::ownValueTiles() {
+  SmallVector<Value> tiles;
+  for (int i = 0; i < valueTilesPerWarp; ++i)
+    tiles.push_back(ownValueTile(i));
+  return tiles;
+}
+
 void WarpTile::forParts(int64_t rows, int64_t width, int64_t together,
                         PartBody body) {
   const int64_t perRow = width / together;

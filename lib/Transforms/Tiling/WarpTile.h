@@ -120,6 +120,7 @@ public:
   int tilesPerChunk, chunks;
   /// The i-th value tile of the warp.
   mlir::Value ownValueTile(int i);
+  llvm::SmallVector<mlir::Value> ownValueTiles();
   /// Codes of 6 or 3 bits: chunks and tiles are words, and those of one chunk
   /// lie in two places.
   bool hasPlanes() const;
