@@ -252,7 +252,8 @@ def Decant_ScheduleAttr : Decant_StructAttr<"Schedule", "schedule"> {
                         Decant_LaneOrderParameter:$lanes,
                         DefaultValuedParameter<"int64_t", "1">:$split,
                         Decant_CodeFetchParameter:$fetch,
-                        Decant_LaunchParameter:$launch);
+                        Decant_LaunchParameter:$launch,
+                        DefaultValuedParameter<"int64_t", "0">:$exchange);
 }
 
 //===----------------------------------------------------------------------===//

@@ -320,7 +320,8 @@ ScheduleAttr decant::toAttr(MLIRContext *context, const Schedule &schedule) {
                                          : RowLoopKind::Rolled,
       BoundaryKind(schedule.boundary), schedule.blocksPerSm,
       LaneOrderKind(schedule.lanes), schedule.split,
-      CodeFetchKind(schedule.fetch), LaunchKind(schedule.launch));
+      CodeFetchKind(schedule.fetch), LaunchKind(schedule.launch),
+      schedule.exchange);
 }
 
 Schedule decant::fromAttr(ScheduleAttr attr) {
@@ -332,6 +333,7 @@ Schedule decant::fromAttr(ScheduleAttr attr) {
   schedule.fetch = CodeFetch(attr.getFetch());
   schedule.launch = LaunchOrder(attr.getLaunch());
   schedule.split = attr.getSplit();
+  schedule.exchange = attr.getExchange();
   schedule.keyLanes = attr.getKeyLanes();
   schedule.valueLanes = attr.getValueLanes();
   schedule.keysPerLane = attr.getKeysPerLane();

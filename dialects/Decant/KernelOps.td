@@ -110,6 +110,74 @@ def Decant_BlockOp : Decant_Op<"block", [Pure]> {
   let assemblyFormat = "$heads (`split` $split^)? attr-dict";
 }
 
+def Decant_BlocksOp : Decant_Op<"blocks", [Pure]> {
+  let summary = "how many blocks are launched";
+  let description = [{
+    Of GPUs only, as are post and await: a processor runs its blocks in turn.
+
+    ```mlir
+    decant.kernel @how_many() attributes {lanes = array<i64: 8, 4>} {
+      %blocks = decant.blocks
+      decant.return
+    }
+    ```
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Decant_UniformOp : Decant_Op<"uniform", [Pure, SameOperandsAndResultType]> {
+  let summary = "a number below 2^31 that all lanes of a block have alike";
+  let description = [{
+    What the assembler cannot know of a number that came out of a branch: addresses
+    that follow from it are computed once for all lanes.
+
+    ```mlir
+    decant.kernel @alike(%row: index) attributes {lanes = array<i64: 32, 1>} {
+      %same = decant.uniform %row
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins Index:$value);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$value attr-dict";
+}
+
+def Decant_PostOp : Decant_Op<"post", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "writes a byte that lanes of another block await";
+  let description = [{
+    `byte` counts from where the memory starts.
+
+    ```mlir
+    decant.kernel @says(%pool: memref<64xi8>, %byte: index) attributes {lanes = array<i64: 1, 1>} {
+      %one = arith.constant 1 : i32
+      decant.post %one to %pool[%byte] : memref<64xi8>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins I32:$value, MemRefOf<[I8]>:$memory, Index:$byte);
+  let assemblyFormat = "$value `to` $memory `[` $byte `]` attr-dict `:` type($memory)";
+}
+
+def Decant_AwaitOp : Decant_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until a byte is not 0, and gives it";
+  let description = [{
+    Orders no other loads and stores.
+
+    ```mlir
+    decant.kernel @hears(%pool: memref<64xi8>, %byte: index) attributes {lanes = array<i64: 1, 1>} {
+      %said = decant.await %pool[%byte] : memref<64xi8>
+      decant.return
+    }
+    ```
+  }];
+  let arguments = (ins MemRefOf<[I8]>:$memory, Index:$byte);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$memory `[` $byte `]` attr-dict `:` type($memory)";
+}
+
 def Decant_SliceOp : Decant_Op<"slice", [Pure]> {
   let summary = "which slice of its head's columns this block has";
   let description = [{

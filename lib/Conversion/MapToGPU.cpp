@@ -160,6 +160,9 @@ private:
       Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
       mapping.map(slice.getResult(),
                   arith::RemUIOp::create(b, id, index(slice.getSplit())));
+    } else if (auto blocks = dyn_cast<BlocksOp>(op)) {
+      mapping.map(blocks.getResult(),
+                  gpu::GridDimOp::create(b, gpu::Dimension::x));
     } else if (auto lane = dyn_cast<LaneOp>(op); lane && lane.getAnew()) {
       mapping.map(lane.getResult(),
                   gpu::LaneIdOp::create(b, b.getIndexAttr(kWarp)));

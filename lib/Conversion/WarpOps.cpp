@@ -296,6 +296,37 @@ public:
     scf::YieldOp::create(b);
   }
 
+  /// Relaxed: what the byte says is all that another block wants to know.
+  void post(Value value, Value memory, Value byte) {
+    assemble("st.relaxed.gpu.global.u8 [$2], $1; mov.b32 $0, $1;", "=r,r,l",
+             {value, pointer(memory, byte, kGlobalSpace)},
+             /*hasSideEffects=*/true);
+  }
+
+  Value await(Value memory, Value byte) {
+    Value address = pointer(memory, byte, kGlobalSpace);
+    auto loop =
+        scf::WhileOp::create(b, TypeRange(b.getI32Type()), ValueRange());
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&loop.getBefore());
+    Value said = assemble("ld.relaxed.gpu.global.u8 $0, [$1];", "=r,l",
+                          {address}, /*hasSideEffects=*/true);
+    Value again =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, said, word(0));
+    scf::ConditionOp::create(b, again, said);
+    b.createBlock(&loop.getAfter(), {}, b.getI32Type(), b.getLoc());
+    scf::YieldOp::create(b);
+    return loop.getResult(0);
+  }
+
+  /// Such a maximum is in a register of the warp.
+  Value uniform(Value value) {
+    Value number = arith::IndexCastOp::create(b, b.getI32Type(), value);
+    Value same = NVVM::ReduxOp::create(b, b.getI32Type(), number,
+                                       NVVM::ReduxKind::UMAX, word(-1));
+    return arith::IndexCastUIOp::create(b, b.getIndexType(), same);
+  }
+
   void wait() {
     NVVM::CpAsyncCommitGroupOp::create(b);
     NVVM::CpAsyncWaitGroupOp::create(b, b.getI32IntegerAttr(0));
@@ -570,6 +601,14 @@ bool decant::mapWarpOp(Operation *op, ImplicitLocOpBuilder &b,
     emit.waitBulk(operand(wait.getArrival()));
   else if (auto end = dyn_cast<BulkEndOp>(op))
     emit.endBulk(operand(end.getArrival()));
+  else if (auto post = dyn_cast<PostOp>(op))
+    emit.post(operand(post.getValue()), operand(post.getMemory()),
+              operand(post.getByte()));
+  else if (auto await = dyn_cast<AwaitOp>(op))
+    mapping.map(await.getResult(), emit.await(operand(await.getMemory()),
+                                              operand(await.getByte())));
+  else if (auto uniform = dyn_cast<UniformOp>(op))
+    mapping.map(uniform.getResult(), emit.uniform(operand(uniform.getValue())));
   else
     return false;
   return true;

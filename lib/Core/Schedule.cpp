@@ -101,6 +101,21 @@ bool takesMore(const SlotLayout &layout, const TargetInfo &target) {
          (codePlanes(layout).size() > 1 || fitsAs(layout, {ScaleFit::MinMax}));
 }
 
+std::string whyNoExchange(const Schedule &schedule, const SlotLayout &layout) {
+  if (schedule.exchange == 0)
+    return {};
+  if (!canExchange(layout) || schedule.strategy != Strategy::Mma ||
+      schedule.boundary != Boundary::Step)
+    return fmt::format(
+        "exchange is {}; rows are exchanged with strategy mma and boundary "
+        "step, at windows beyond 1, one token per step and up to {} heads",
+        schedule.exchange, kExchangingHeads);
+  if (schedule.exchange < 2 * layout.valueHeads)
+    return fmt::format("exchange is {}; two rows of {} heads at least, or 0",
+                       schedule.exchange, layout.valueHeads);
+  return {};
+}
+
 } // namespace
 
 bool decant::holdsState(const Schedule &schedule, const SlotLayout &layout) {
@@ -130,6 +145,8 @@ Status decant::check(const Schedule &schedule, const SlotLayout &layout,
     return refuse(fmt::format("fetch is bulk, which {} has not; it is "
                               "registers or shared",
                               target.name));
+  if (std::string why = whyNoExchange(schedule, layout); !why.empty())
+    return refuse(why);
   if (schedule.strategy == Strategy::Mma) {
     const std::string why = whyNotMma(schedule, layout);
     return why.empty() ? Status() : refuse(why);

@@ -38,6 +38,15 @@ inline bool fitsAs(const SlotLayout &layout,
       });
 }
 
+/// Heads that have a byte each in a slot's header.
+constexpr int kExchangingHeads = kSlotHeaderBytes - kExchangeBytes;
+
+/// Whether rows can be exchanged, which takes a fold that a step makes.
+inline bool canExchange(const SlotLayout &layout) {
+  return layout.window > 1 && layout.tokensPerStep == 1 &&
+         layout.valueHeads <= kExchangingHeads;
+}
+
 /// Why strategy mma of `schedule` cannot run `layout`; empty when it can.
 std::string whyNotMma(const Schedule &schedule, const SlotLayout &layout);
 

@@ -65,6 +65,8 @@ std::string decant::toString(const Schedule &schedule) {
     text += fmt::format(", fetch = {}", toString(schedule.fetch));
   if (schedule.launch != LaunchOrder::Ordered)
     text += fmt::format(", launch = {}", toString(schedule.launch));
+  if (schedule.exchange > 0)
+    text += fmt::format(", exchange = {}", schedule.exchange);
   return text;
 }
 
@@ -179,6 +181,8 @@ Expected<Schedule> decant::parseSchedule(const std::string &text) {
     DECANT_TRY(reader.choice("launch",
                              {LaunchOrder::Ordered, LaunchOrder::Dependent},
                              schedule.launch));
+  if (reader.has("exchange"))
+    DECANT_TRY(reader.number("exchange", 0, schedule.exchange));
   DECANT_TRY(reader.finish());
   return schedule;
 }

@@ -18,6 +18,7 @@
 #include "Tiling/HeldState.h"
 #include "Tiling/JoinReductions.h"
 #include "Tiling/MmaHead.h"
+#include "Tiling/RowExchange.h"
 #include "Tiling/WindowTile.h"
 #include "decant/Compiler/Passes.h"
 
@@ -99,6 +100,9 @@ private:
       auto copy = cast<BlockOp>(b.clone(*op, mapping));
       copy.setSplit(schedule.split);
       tile->head = copy.getHead();
+      // Blocks of a processor run in turn.
+      if (schedule.exchange > 0 && target != TargetKind::Cpu && makesRoom())
+        return exchangeRows(block, copy.getRow());
     } else if (auto slot = dyn_cast<SlotOp>(op)) {
       tileSlot(slot);
     } else if (auto load = dyn_cast<LoadOp>(op)) {
@@ -394,6 +398,34 @@ private:
     startMma(stored);
     if (mmaUse().vectors > 0)
       mma->load();
+  }
+
+  bool makesRoom() {
+    return source.walk([](MakeRoomOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
+  LogicalResult exchangeRows(BlockOp block, Value row) {
+    Value found[4];
+    const StringRef names[] = {"state", "state_stride", "slots",
+                               "slots_stride"};
+    for (auto [name, value] : llvm::zip(names, found)) {
+      for (auto [other, argument] :
+           llvm::zip(source.getArgNames().getAsValueRange<StringAttr>(),
+                     source.getBody().getArguments()))
+        if (other == name)
+          value = lookup(argument);
+      if (!value)
+        return source.emitError("kernel @")
+               << source.getSymName() << " exchanges rows and has no argument "
+               << name;
+      if (value.getType().isInteger())
+        value = arith::IndexCastOp::create(b, b.getIndexType(), value);
+    }
+    mapping.map(
+        block.getRow(),
+        exchangeRow(*tile, {found[0], found[1], found[2], found[3]}, row));
+    return success();
   }
 
   MmaUse mmaUse() {

@@ -58,15 +58,21 @@ private:
     list.push_back({schedule, order});
   }
 
-  /// Every way to fold the window, and every way to wait that `usual` does not
-  /// rule out.
+  /// Every way to fold the window, with and without an exchange of rows.
   void addBoundaries(Schedule schedule) {
     schedule.launch = usual.launch;
     for (Boundary boundary : {Boundary::Apart, Boundary::Step}) {
       if (boundary == Boundary::Step && layout.window == 1)
         continue;
       schedule.boundary = boundary;
+      const bool folds =
+          boundary == Boundary::Step && schedule.strategy == Strategy::Mma;
+      schedule.exchange = folds ? usual.exchange : 0;
       add(schedule);
+      if (schedule.exchange > 0) {
+        schedule.exchange = 0;
+        add(schedule);
+      }
     }
   }
 
@@ -229,7 +235,7 @@ int decant::tune::distance(const Schedule &a, const Schedule &b) {
          (a.valuesPerLane != b.valuesPerLane) + (a.rows != b.rows) +
          (a.boundary != b.boundary) + (a.blocksPerSm != b.blocksPerSm) +
          (a.lanes != b.lanes) + (a.split != b.split) + (a.fetch != b.fetch) +
-         (a.launch != b.launch);
+         (a.launch != b.launch) + (a.exchange != b.exchange);
 }
 
 std::vector<ScheduleCandidate> decant::tune::scheduleCandidates(

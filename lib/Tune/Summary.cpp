@@ -36,6 +36,7 @@ std::string differencesOf(const Schedule &chosen, const Schedule &usual) {
   add("split", chosen.split, usual.split);
   add("fetch", toString(chosen.fetch), toString(usual.fetch));
   add("launch", toString(chosen.launch), toString(usual.launch));
+  add("exchange", chosen.exchange, usual.exchange);
   return fmt::format("{}", fmt::join(list, ", "));
 }
 

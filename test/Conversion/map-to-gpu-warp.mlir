@@ -420,6 +420,30 @@ decant.kernel @operands(%out: memref<8xf16>) attributes {lanes = array<i64: 32, 
 
 // -----
 
+// What blocks tell each other is a byte, which a lane reads until it is not 0; the
+// largest of numbers that are all alike is in a register of the warp.
+// CHECK-LABEL: gpu.func @exchanges(
+// CHECK: gpu.grid_dim  x
+// CHECK: nvvm.redux.sync  umax
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"st.relaxed.gpu.global.u8 [$2], $1;
+// CHECK: scf.while
+// CHECK: %[[SAID:.*]] = llvm.inline_asm has_side_effects {{.*}}"ld.relaxed.gpu.global.u8 $0, [$1];"
+// CHECK: %[[AGAIN:.*]] = arith.cmpi eq, %[[SAID]], %{{.*}} : i32
+// CHECK: scf.condition(%[[AGAIN]]) %[[SAID]]
+decant.kernel @exchanges(%pool: memref<64xi8, #gpu.address_space<global>>, %out: memref<1xi32>)
+    attributes {lanes = array<i64: 32, 1>, target = #decant.target<"sm_90a">} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : i32
+  %blocks = decant.blocks
+  %byte = decant.uniform %blocks
+  decant.post %one to %pool[%byte] : memref<64xi8, #gpu.address_space<global>>
+  %said = decant.await %pool[%zero] : memref<64xi8, #gpu.address_space<global>>
+  memref.store %said, %out[%zero] : memref<1xi32>
+  decant.return
+}
+
+// -----
+
 // Of halves, one fma scales, rounds and adds the bias; the lower byte of each is the
 // code, bytes 0, 2, 4, 6 (0x6420 is 25632).
 // CHECK-LABEL: gpu.func @packs_halves(

@@ -1,5 +1,7 @@
 // RUN: decant-opt %s --decant-tile-kernel --canonicalize --cse | FileCheck %s
 // RUN: sed 's/blocks_per_sm = 4>/blocks_per_sm = 4, fetch = bulk>/' %s | decant-opt --decant-tile-kernel --canonicalize --cse | FileCheck %s --check-prefix=BULK
+// RUN: sed 's/blocks_per_sm = 4>/blocks_per_sm = 4, exchange = 8>/; s/%x = decant.load/%row, %head = decant.block 2 %x = decant.load/' %s | not decant-opt --decant-tile-kernel 2>&1 | FileCheck %s --check-prefix=ARGUMENT
+// ARGUMENT: error: kernel @step exchanges rows and has no argument state_stride
 // RUN: sed 's/boundary = step, //' %s | decant-opt --decant-tile-kernel --canonicalize --cse | FileCheck %s --check-prefix=APART
 
 // Strategy mma: 32 keys x 32 values of int8 in fragments, two warps of 16 values. A
@@ -194,11 +196,13 @@ decant.kernel @commit(%state: !pool, %at: index, %min_fill: i64) attributes {
 // BULK: decant.barrier warp
 // BULK: decant.bulk_expect %c1024 by %[[ARRIVAL]]
 // BULK-NEXT: decant.bulk_copy %c1024 of %{{.*}} to %[[STAGED:.*]][%c0, %c0] by %[[ARRIVAL]] : memref<1x1024xi8>
-// BULK: decant.copy_wait
-// BULK-NEXT: decant.barrier
+// Codes do not wait for records.
+// BULK-NOT: decant.copy_wait
 // BULK: decant.bulk_wait %[[ARRIVAL]]
 // BULK: vector.load %[[STAGED]][
 // BULK: decant.unpack_codes
+// BULK: decant.copy_wait
+// BULK-NEXT: decant.barrier
 // The fold's scratch lies where the arrival was.
 // BULK: decant.barrier
 // BULK: decant.bulk_end %[[ARRIVAL]]

@@ -12,8 +12,10 @@
 //
 //   slot   | header 128 B | head 0 | head 1 | ...           headBytes each
 //   header | u32 version | u32 fill | u64 tokens | u32 code order | u32 seed
-//          | 0 ...       for hosts; kernels write it, but for the seed of
-//                        stochastic rounding, which they only read
+//          | 0, 0 | u8 of each head ... | 0 ...
+//                        for hosts; kernels write it, but for the seed of
+//                        stochastic rounding, which they only read; the bytes
+//                        are 0 between launches
 //   head   | codes | scales | comp. keys | comp. values | comp. scale
 //          | cursor | carried | total key decay | total value decay
 //          | record key decay | record value decay | record keys
@@ -174,6 +176,9 @@ constexpr int64_t kCodeOrderWord = 4;
 /// The one that holds the seed of stochastic rounding. 0 in an empty slot; a
 /// host may set it, and copies keep it.
 constexpr int64_t kSeedWord = 5;
+/// From here on a header has a byte for each head, which blocks of one launch
+/// use among themselves; 0 otherwise.
+constexpr int64_t kExchangeBytes = 32;
 constexpr int64_t kSlotAlign = 16;
 /// Heads and long regions start at lines of memory: a line that two of them
 /// share is moved twice, and written in parts, which costs a read.

@@ -207,6 +207,9 @@ void MmaHead::stageCodesInBulk() {
     BulkCopyOp::create(t.b, bytes, codes.memref, ValueRange{zero, zero},
                        staged.memref, ValueRange{zero, zero}, arrival);
   });
+  // Behind an exchange of rows the assembler would put it off: int4 loses 4 %.
+  if (t.schedule.exchange > 0)
+    t.warpBarrier();
 }
 
 /// As the kernel starts, before there are loads that its fence might wait for.

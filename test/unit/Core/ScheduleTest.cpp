@@ -330,6 +330,29 @@ TEST(Schedule, HeadsOfMamba2LoadCodesIntoRegisters) {
   }
 }
 
+// Where it was measured, and where a step folds.
+TEST(Schedule, TheLastBlocksExchangeTheirRows) {
+  using E = ElementType;
+  auto of = [](SlotLayout layout, const char *name) {
+    return mmaSchedule(layout, target(name))->exchange;
+  };
+  SlotLayout layout = windowLayout(128, 128, E::I8);
+  EXPECT_EQ(of(layout, "sm_90a"), 2048);
+  EXPECT_EQ(of(layout, "sm_80"), 0);
+  EXPECT_EQ(of(layout, "sm_100a"), 0);
+  EXPECT_EQ(of(windowLayout(128, 128, E::I8, 1), "sm_90a"), 0);
+  EXPECT_EQ(of(windowLayout(128, 128, E::F32), "sm_90a"), 0);
+  EXPECT_EQ(of(windowLayout(256, 256, E::I8), "sm_90a"), 0);
+  layout.tokensPerStep = 2;
+  EXPECT_EQ(of(layout, "sm_90a"), 0);
+  layout.tokensPerStep = 1;
+  // Each head has a byte behind the first 32 of 128.
+  layout.valueHeads = 96;
+  EXPECT_EQ(of(layout, "sm_90a"), 2048);
+  layout.valueHeads = 97;
+  EXPECT_EQ(of(layout, "sm_90a"), 0);
+}
+
 // A warp owns 16, 32 or 64 values and a block has at most 8 warps.
 TEST(Schedule, TensorCoresAreLegalWhereverTheyAreChosen) {
   for (int keyDim = kMinDim; keyDim <= kMaxDim; keyDim += 15)
