@@ -270,16 +270,19 @@ static CodeFetch stagedFetch(const SlotLayout &layout,
              : CodeFetch::Shared;
 }
 
-/// Measured on an H200, 32 heads of 128 x 128, at batches of 64, 128, 256, 512
-/// and 1024: int8 takes 9, 12, 9, 5 and 1 % less, int4 7, 9, 5, 3 and 1 %, int8
-/// under decays of every key 8, 9, 6, 4 and 1 %, where the power limit does not
-/// bind. Codes of f32, whose folds are short, gain nothing, and blocks of 256 x
-/// 256, few at a time, lose 2 %.
+/// Measured on an H200 with `decant bench` at batches of 64, 128, 256 and 512:
+/// 32 heads of 128 x 128 gain 6, 9, 3 and 1 % (int8) and -2, 5, 3 and 1 %
+/// (int4), the last ones at the card's power limit; without it 7 %. Heads of 64
+/// x 64 gain 7 % at 128. Codes of f32, whose folds are short, and Mamba2's
+/// heads gain nothing; decays that are vectors lose 2 % from 256 on, where
+/// addresses take more instructions than without, and 256 x 256 as much.
 static int exchangedBlocks(const SlotLayout &layout, const TargetInfo &target) {
   constexpr int kBlocks = 2048, kMostElements = 128 * 128;
-  return target.computeMajor == kTimedMajor && canExchange(layout) &&
-                 layout.codes.type != ElementType::F32 &&
-                 layout.paddedKey * layout.paddedValue <= kMostElements &&
+  const bool gains = layout.codes.type != ElementType::F32 &&
+                     layout.record.keyDecay != DecayShape::Vector &&
+                     layout.paddedKey * layout.paddedValue <= kMostElements &&
+                     !isNarrow(layout, target);
+  return gains && target.computeMajor == kTimedMajor && canExchange(layout) &&
                  2 * layout.valueHeads <= kBlocks
              ? kBlocks
              : 0;

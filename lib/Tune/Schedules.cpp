@@ -25,6 +25,8 @@ constexpr int kWarpsOfSm = 64;
 /// Registers of a thread, from whose numbers blocks per SM follow.
 constexpr int kRegisters[] = {64, 80, 96, 128, 168};
 constexpr int kRegistersOfSm = 65536;
+/// That may exchange their rows: what a fold takes, on an H200 and on 32 heads.
+constexpr int kExchangedBlocks = 2048;
 
 class Enumerator {
 public:
@@ -65,12 +67,8 @@ private:
       if (boundary == Boundary::Step && layout.window == 1)
         continue;
       schedule.boundary = boundary;
-      const bool folds =
-          boundary == Boundary::Step && schedule.strategy == Strategy::Mma;
-      schedule.exchange = folds ? usual.exchange : 0;
-      add(schedule);
-      if (schedule.exchange > 0) {
-        schedule.exchange = 0;
+      for (int exchange : {0, kExchangedBlocks}) {
+        schedule.exchange = exchange;
         add(schedule);
       }
     }

@@ -26,7 +26,7 @@
 // BULK: decant.kernel @step
 // BULK-SAME: boundary = step, blocks_per_sm = {{[0-9]+}}, fetch = bulk, launch = dependent>
 // CHECK: decant.kernel @step
-// CHECK-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = 10, launch = dependent, exchange = 2048>
+// CHECK-SAME: schedule = #decant.schedule<strategy = mma, key_lanes = 32, value_lanes = 2, keys_per_lane = 4, values_per_lane = 32, rows = unrolled, boundary = step, blocks_per_sm = 10, launch = dependent>
 // A transfer of dense states is a copy.
 // CHECK: decant.kernel @pack_f32
 // CHECK-SAME: strategy = simt

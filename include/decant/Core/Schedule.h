@@ -95,8 +95,8 @@ struct Schedule {
   LaunchOrder launch = LaunchOrder::Ordered;
   /// The last blocks of a launch, so many, exchange their rows with the first
   /// where only the last would fold, since a fold that ends a launch has the
-  /// memory to itself. In launches of fewer than five eighths as many, whose
-  /// blocks run nearly all at once, none does. 0: never.
+  /// memory to itself. In launches of fewer blocks, which run nearly all at
+  /// once, none does. 0: never.
   int exchange = 0;
 
   int threads() const { return keyLanes * valueLanes; }

@@ -32,7 +32,7 @@ public:
     Value half = arith::DivUIOp::create(t.b, rows, t.index(2));
     Value reach = arith::MinUIOp::create(t.b, half, t.index(exchange / heads));
     Value distance = arith::SubIOp::create(t.b, rows, reach);
-    Value many = compare(Predicate::uge, blocks, t.index(exchange * 5 / 8));
+    Value many = compare(Predicate::uge, blocks, t.index(exchange));
     Value early = both(many, compare(Predicate::ult, row, reach));
     Value late = both(many, compare(Predicate::uge, row, distance));
     Value partner = arith::SelectOp::create(

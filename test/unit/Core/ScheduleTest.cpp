@@ -343,6 +343,10 @@ TEST(Schedule, TheLastBlocksExchangeTheirRows) {
   EXPECT_EQ(of(windowLayout(128, 128, E::I8, 1), "sm_90a"), 0);
   EXPECT_EQ(of(windowLayout(128, 128, E::F32), "sm_90a"), 0);
   EXPECT_EQ(of(windowLayout(256, 256, E::I8), "sm_90a"), 0);
+  EXPECT_EQ(of(windowLayout(128, 128, E::I8, 16, CodeOrder::Fragments,
+                            {1, DecayShape::Vector, DecayShape::None}),
+               "sm_90a"),
+            0);
   layout.tokensPerStep = 2;
   EXPECT_EQ(of(layout, "sm_90a"), 0);
   layout.tokensPerStep = 1;
