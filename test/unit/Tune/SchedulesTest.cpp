@@ -71,7 +71,7 @@ TEST(Schedules, AreLegalEachOnceAndTheUsualOneFirst) {
 TEST(Schedules, TensorCoreOnesDifferInAllTheirFields) {
   const DecodeSpec spec = layer("leapquant-int8");
   const TargetInfo info = lookupTarget("sm_90a").take();
-  std::set<int> values, blocks;
+  std::set<int> values, blocks, exchanges;
   std::set<std::string> fetches, boundaries;
   for (const ScheduleCandidate &candidate : scheduleCandidates(
            spec, scalarDecay(), info, usualGuess(spec, scalarDecay(), info))) {
@@ -83,12 +83,14 @@ TEST(Schedules, TensorCoreOnesDifferInAllTheirFields) {
     values.insert(schedule.valuesPerLane);
     blocks.insert(schedule.blocksPerSm);
     fetches.insert(toString(schedule.fetch));
+    exchanges.insert(schedule.exchange);
     boundaries.insert(toString(schedule.boundary));
   }
   EXPECT_EQ(values, (std::set<int>{16, 32, 64}));
   EXPECT_GE(blocks.size(), 5u);
   EXPECT_EQ(fetches.size(), 3u);
   EXPECT_EQ(boundaries.size(), 2u);
+  EXPECT_EQ(exchanges, (std::set<int>{0, 2048}));
 }
 
 /// A step's image without code.
