@@ -37,6 +37,8 @@ Layer test::mmaLayer(const DecodeSpec &spec, Placement placement,
                      Kernels kernels) {
   Schedule schedule = mmaScheduleOf(spec, record);
   schedule.boundary = boundary;
+  if (boundary == Boundary::Apart) // a step has no fold to exchange
+    schedule.exchange = 0;
   return Layer(spec, std::move(placement), schedule, CodeOrder::Fragments,
                kernels);
 }
