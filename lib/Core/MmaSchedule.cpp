@@ -277,14 +277,14 @@ static CodeFetch stagedFetch(const SlotLayout &layout,
 /// heads gain nothing; decays that are vectors lose 2 % from 256 on, where
 /// addresses take more instructions than without, and 256 x 256 as much.
 static int exchangedBlocks(const SlotLayout &layout, const TargetInfo &target) {
-  constexpr int kBlocks = 2048, kMostElements = 128 * 128;
+  constexpr int kMostElements = 128 * 128;
   const bool gains = layout.codes.type != ElementType::F32 &&
                      layout.record.keyDecay != DecayShape::Vector &&
                      layout.paddedKey * layout.paddedValue <= kMostElements &&
                      !isNarrow(layout, target);
   return gains && target.computeMajor == kTimedMajor && canExchange(layout) &&
-                 2 * layout.valueHeads <= kBlocks
-             ? kBlocks
+                 2 * layout.valueHeads <= kExchangedBlocks
+             ? kExchangedBlocks
              : 0;
 }
 

@@ -41,6 +41,10 @@ inline bool fitsAs(const SlotLayout &layout,
 /// Heads that have a byte each in a slot's header.
 constexpr int kExchangingHeads = kSlotHeaderBytes - kExchangeBytes;
 
+/// That exchange their rows where it was measured, on an H200: what start while
+/// a block folds.
+constexpr int kExchangedBlocks = 2048;
+
 /// Whether rows can be exchanged, which takes a fold that a step makes.
 inline bool canExchange(const SlotLayout &layout) {
   return layout.window > 1 && layout.tokensPerStep == 1 &&

@@ -101,7 +101,8 @@ private:
       copy.setSplit(schedule.split);
       tile->head = copy.getHead();
       // Blocks of a processor run in turn.
-      if (schedule.exchange > 0 && target != TargetKind::Cpu && makesRoom())
+      if (schedule.exchange > 0 && target != TargetKind::Cpu &&
+          has<MakeRoomOp>())
         return exchangeRows(block, copy.getRow());
     } else if (auto slot = dyn_cast<SlotOp>(op)) {
       tileSlot(slot);
@@ -195,14 +196,18 @@ private:
     return found == held.end() ? nullptr : &found->second;
   }
   bool holds() {
-    return holdsState(schedule, layout) && !readsKeys() &&
-           source.walk([](FoldOp) { return WalkResult::interrupt(); })
-               .wasInterrupted();
+    return holdsState(schedule, layout) && !readsKeys() && has<FoldOp>();
   }
 
   /// Reads along the value axis go through memory.
-  bool readsKeys() {
-    return source.walk([](WindowReadKeyOp) { return WalkResult::interrupt(); })
+  bool readsKeys() { return has<WindowReadKeyOp>(); }
+
+  template <typename... Ops> bool has() {
+    return source
+        .walk([](Operation *op) {
+          return isa<Ops...>(op) ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+        })
         .wasInterrupted();
   }
 
@@ -400,11 +405,6 @@ private:
       mma->load();
   }
 
-  bool makesRoom() {
-    return source.walk([](MakeRoomOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
-  }
-
   LogicalResult exchangeRows(BlockOp block, Value row) {
     Value found[4];
     const StringRef names[] = {"state", "state_stride", "slots",
@@ -442,14 +442,7 @@ private:
     mma.emplace(*tile, stored, allocateShared(*tile), mmaUse());
   }
 
-  bool readsDrafts() {
-    return source
-        .walk([](Operation *op) {
-          return isa<AfterOp, AcceptOp>(op) ? WalkResult::interrupt()
-                                            : WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
+  bool readsDrafts() { return has<AfterOp, AcceptOp>(); }
 
   /// One token's view of the window.
   void tileAfter(AfterOp after) {

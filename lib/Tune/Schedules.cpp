@@ -8,6 +8,7 @@
 
 #include "Schedules.h"
 
+#include "Core/ScheduleParts.h"
 #include "decant/Core/CodeStore.h"
 
 #include <algorithm>
@@ -18,15 +19,12 @@ using namespace decant::tune;
 
 namespace {
 
-constexpr int kWarp = 32;
 /// Of an SM since sm_80; some have room for 48. More blocks than fit only bind
 /// registers, which the times show.
 constexpr int kWarpsOfSm = 64;
 /// Registers of a thread, from whose numbers blocks per SM follow.
 constexpr int kRegisters[] = {64, 80, 96, 128, 168};
 constexpr int kRegistersOfSm = 65536;
-/// That may exchange their rows: what a fold takes, on an H200 and on 32 heads.
-constexpr int kExchangedBlocks = 2048;
 
 class Enumerator {
 public:
