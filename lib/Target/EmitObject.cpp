@@ -118,6 +118,12 @@ static Status finishHostModule(llvm::Module &module, const Machine &machine) {
   return {};
 }
 
+/// LLVM 22 does not end where a shuffle crosses lanes of 128 bits (two vectors
+/// of 20 bytes interleaved, say) and the processor is one that it counts as
+/// fast there, which all of Intel's with AVX-512 are: one way to lower it gives
+/// it back as it was (llvm-project issue 224266). Others take another way.
+constexpr const char *kNoFastShuffles = ",-fast-variable-crosslane-shuffle";
+
 Expected<std::string> decant::emitHostObject(mlir::ModuleOp module,
                                              const TargetInfo &target,
                                              ObjectForm form) {
@@ -130,6 +136,8 @@ Expected<std::string> decant::emitHostObject(mlir::ModuleOp module,
   const bool native = target.arch == "native";
   machine.cpu = native ? llvm::sys::getHostCPUName().str() : target.arch;
   machine.features = native ? hostFeatures() : "";
+  if (machine.triple.isX86())
+    machine.features += kNoFastShuffles;
   auto finish = [&](llvm::Module &code) {
     addCpuName(code, native ? hostCpuName() : "");
     return finishHostModule(code, machine);

@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
@@ -227,6 +228,51 @@ TEST(EmitObject, RefusesAnUnknownProcessor) {
   EXPECT_EQ(object.status().code(), StatusCode::InvalidInput);
   EXPECT_NE(object.status().message().find("'pentium-9000'"), std::string::npos)
       << object.status().message();
+}
+
+/// Takes 20 bytes apart into 40 codes of 4 bits, as rows of 80 codes of 3 bits
+/// are read.
+std::string unpackNibbles() {
+  std::vector<int> order;
+  for (int i = 0; i < 20; ++i)
+    order.insert(order.end(), {i, 20 + i});
+  return fmt::format(R"(
+module {{
+  func.func @unpack(%bytes: memref<20xi8>, %out: memref<40xi8>, %first: i64, %last: i64) {{
+    %i = arith.constant 0 : index
+    %four = arith.constant dense<4> : vector<5xi32>
+    %mask = arith.constant dense<15> : vector<20xi8>
+    %x = vector.load %bytes[%i] {{alignment = 4}} : memref<20xi8>, vector<20xi8>
+    %low = arith.andi %x, %mask : vector<20xi8>
+    %words = vector.bitcast %x : vector<20xi8> to vector<5xi32>
+    %shifted = arith.shrui %words, %four : vector<5xi32>
+    %y = vector.bitcast %shifted : vector<5xi32> to vector<20xi8>
+    %high = arith.andi %y, %mask : vector<20xi8>
+    %codes = vector.shuffle %low, %high [{}] : vector<20xi8>, vector<20xi8>
+    vector.store %codes, %out[%i] {{alignment = 4}} : memref<40xi8>, vector<40xi8>
+    return
+  }}
+}})",
+                     fmt::join(order, ", "));
+}
+
+// LLVM 22 lowers this for ever where it takes shuffles across lanes for fast.
+TEST(EmitObject, UnpacksNibblesOnEveryProcessor) {
+  for (const char *arch :
+       {"x86-64", "haswell", "skylake-avx512", "emeraldrapids", "znver4"})
+    EXPECT_TRUE(toObject(unpackNibbles(), arch).ok()) << arch;
+  auto object = toObject(unpackNibbles());
+  ASSERT_TRUE(object.ok()) << object.status().message();
+  auto loaded = LoadedObject::load(*object);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  std::array<uint8_t, 20> bytes;
+  std::array<uint8_t, 40> codes{};
+  for (int i = 0; i < 20; ++i)
+    bytes[i] = uint8_t(i * 37);
+  Status called = loaded->call("unpack", {bytes.data(), codes.data()}, 0, 1);
+  ASSERT_TRUE(called.ok()) << called.message();
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(codes[i], bytes[i / 2] >> i % 2 * 4 & 15) << i;
 }
 
 TEST(EmitObject, HostCpuNameIsStable) {
