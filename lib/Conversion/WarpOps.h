@@ -20,6 +20,12 @@ namespace decant {
 bool mapWarpOp(mlir::Operation *op, mlir::ImplicitLocOpBuilder &b,
                mlir::IRMapping &mapping);
 
+/// Parts of it: packed codes; copies and what blocks tell one another.
+bool mapCodeOp(mlir::Operation *op, mlir::ImplicitLocOpBuilder &b,
+               mlir::IRMapping &mapping);
+bool mapCopyOp(mlir::Operation *op, mlir::ImplicitLocOpBuilder &b,
+               mlir::IRMapping &mapping);
+
 } // namespace decant
 
 #endif // DECANT_CONVERSION_WARPOPS_H

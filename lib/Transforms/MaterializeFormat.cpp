@@ -15,12 +15,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decant/Decant.h"
+#include "SlotKernel.h"
 #include "decant/Compiler/Passes.h"
 #include "decant/Core/CodeStore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -34,10 +33,6 @@ using namespace mlir;
 using namespace decant;
 
 namespace {
-
-/// Arguments have a static shape, since bare pointers need one; this bound is
-/// beyond any memory.
-constexpr int64_t kUnbounded = int64_t(1) << 46;
 
 /// The layout that a kernel's window type and format ask for.
 SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
@@ -71,7 +66,7 @@ SlotLayout layoutOf(KernelOp kernel, WindowType window, CodeOrder order) {
       order);
 }
 
-class FormatBuilder {
+class FormatBuilder : SlotKernel {
   auto sourceArguments() {
     return llvm::drop_begin(
         llvm::zip(source.getArgNames().getAsValueRange<StringAttr>(),
@@ -84,9 +79,7 @@ class FormatBuilder {
 
 public:
   FormatBuilder(KernelOp source, WindowType window, CodeOrder order)
-      : source(source), heads(*source.getHeads()), inputs(*source.getInputs()),
-        layout(layoutOf(source, window, order)), builder(source),
-        loc(source.getLoc()), context(source.getContext()) {}
+      : SlotKernel(source, layoutOf(source, window, order)) {}
 
   void buildStep() {
     addPointer("state", builder.getI8Type());
@@ -195,8 +188,6 @@ public:
   }
 
 private:
-  using Body = llvm::function_ref<void(OpBuilder &, Location)>;
-
   bool hasDrafts() const { return layout.tokensPerStep > 1; }
 
   /// The whole of a step that decodes one token per row.
@@ -278,12 +269,6 @@ private:
                                    constant(0));
   }
 
-  Value loadIndex(Value memref, Value place) {
-    Value number = memref::LoadOp::create(builder, loc, memref, place);
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      number);
-  }
-
   BlockArgument argumentNamed(StringRef name) {
     for (auto [each, argument] : sourceArguments())
       if (each == name)
@@ -315,99 +300,6 @@ private:
                    sourceOf(argument) == RuleInput::Gate
                ? inputs.getGate()
                : inputs.getType();
-  }
-
-  void addArgument(StringRef name, Type type) {
-    names.push_back(name.str());
-    types.push_back(type);
-  }
-  void addPointer(StringRef name, Type element) {
-    Attribute space;
-    if (source.getTarget()->getName() != "x86-64")
-      space = gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Global);
-    addArgument(name, MemRefType::get({kUnbounded}, element,
-                                      MemRefLayoutAttrInterface(), space));
-  }
-  void addIndex(StringRef name) { addArgument(name, builder.getI64Type()); }
-
-  KernelOp createKernel(StringRef name) {
-    SmallVector<StringRef> references(names.begin(), names.end());
-    auto kernel = KernelOp::create(
-        builder, loc, name, builder.getStrArrayAttr(references), HeadsAttr(),
-        InputsAttr(), FormatAttr(), *source.getTarget(),
-        toAttr(context, layout), ScheduleAttr(), DenseI64ArrayAttr());
-    Block *block = builder.createBlock(
-        &kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
-    for (auto [name, argument] : llvm::zip(names, block->getArguments()))
-      args[name] = argument;
-    return kernel;
-  }
-
-  /// Strides arrive as i64 and are used as index, which is 64 bits everywhere.
-  void enterBlock() {
-    for (auto &[name, value] : args)
-      if (value.getType().isInteger(64) && name != "min_fill")
-        value = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                           value);
-    auto block = BlockOp::create(builder, loc, heads.getValue());
-    row = block.getRow();
-    head = block.getHead();
-    Value index = mul(row, args["slots_stride"]);
-    slotNumber = memref::LoadOp::create(builder, loc, args["slots"], index);
-  }
-
-  void ifLive(Body live, Body padding) {
-    if (inputs.getPad() == PadKind::None) {
-      live(builder, loc);
-      return;
-    }
-    Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
-    Value isLive = arith::CmpIOp::create(builder, loc,
-                                         inputs.getPad() == PadKind::Negative
-                                             ? arith::CmpIPredicate::sge
-                                             : arith::CmpIPredicate::sgt,
-                                         slotNumber, zero);
-    auto branch = scf::IfOp::create(builder, loc, isLive,
-                                    /*withElseRegion=*/bool(padding));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&branch.getThenRegion().front());
-    live(builder, loc);
-    if (!padding)
-      return;
-    builder.setInsertionPointToStart(&branch.getElseRegion().front());
-    padding(builder, loc);
-  }
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value add(Value a, Value b) {
-    return arith::AddIOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) {
-    return arith::MulIOp::create(builder, loc, a, b);
-  }
-
-  Value openSlot() {
-    Value number = arith::IndexCastOp::create(
-        builder, loc, builder.getIndexType(), slotNumber);
-    header = mul(number, args["state_stride"]);
-    Value offset;
-    if (layout.rowBits.empty()) {
-      offset = add(add(header, constant(kSlotHeaderBytes)),
-                   mul(head, constant(layout.headBytes)));
-    } else {
-      SmallVector<int64_t> offsets;
-      for (int each = 0; each < layout.valueHeads; ++each)
-        offsets.push_back(layout.headOffset(each));
-      offset = add(header, TableOp::create(builder, loc, builder.getIndexType(),
-                                           offsets, head));
-    }
-    return SlotOp::create(builder, loc, args["state"], offset);
-  }
-
-  void touchHeader(Value slot) {
-    TouchHeaderOp::create(builder, loc, slot, args["state"], header, head);
   }
 
   /// Before room is made: a fold would have to keep the output meanwhile.
@@ -468,22 +360,6 @@ private:
                                     : mapping.lookup(end.getOutputs()[0]);
   }
 
-  void finish(KernelOp kernel) {
-    builder.setInsertionPointToEnd(&kernel.getBody().front());
-    ReturnOp::create(builder, loc, ValueRange{});
-  }
-
-  KernelOp source;
-  HeadsAttr heads;
-  InputsAttr inputs;
-  SlotLayout layout;
-  OpBuilder builder;
-  Location loc;
-  MLIRContext *context;
-  std::vector<std::string> names;
-  SmallVector<Type> types;
-  std::map<std::string, Value> args;
-  Value row, head, slotNumber, header;
   Value inputRow; // of the token, in inputs and output
 };
 

@@ -15,6 +15,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Conversion/ApproximateMath.h"
+#include "Tiling/CallVectors.h"
+#include "Tiling/FoldFunction.h"
 #include "Tiling/HeldState.h"
 #include "Tiling/JoinReductions.h"
 #include "Tiling/MmaHead.h"
@@ -23,8 +25,6 @@
 #include "decant/Compiler/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
-
-#include <numeric>
 
 namespace decant {
 #define GEN_PASS_DEF_TILEKERNEL
@@ -35,8 +35,6 @@ using namespace mlir;
 using namespace decant;
 
 namespace {
-
-constexpr const char *kFoldName = "fold";
 
 class KernelTiler {
 public:
@@ -107,9 +105,13 @@ private:
     } else if (auto slot = dyn_cast<SlotOp>(op)) {
       tileSlot(slot);
     } else if (auto load = dyn_cast<LoadOp>(op)) {
-      mapping.map(load.getResult(), tileLoad(load));
+      mapping.map(load.getResult(), loadInput(*tile, *axisOf(load.getType()),
+                                              lookup(load.getSource()),
+                                              lookup(load.getOffset())));
     } else if (auto store = dyn_cast<StoreOp>(op)) {
-      tileStore(store);
+      storeOutput(*tile, *axisOf(store.getVector().getType()),
+                  lookup(store.getVector()), lookup(store.getTarget()),
+                  lookup(store.getOffset()));
     } else if (auto scale = dyn_cast<ScaleOp>(op)) {
       mapping.map(scale.getResult(), tile->scale(lookup(scale.getVector()),
                                                  lookup(scale.getFactor())));
@@ -283,113 +285,6 @@ private:
     return success();
   }
 
-  //===--- inputs and outputs: real dims, no padding ----------------------===//
-
-  struct Part {
-    int64_t dim, width; // of the vector, of the lane's part
-    Value first;        // the lane's first element
-    bool padded, whole; // has elements beyond the dim; one lane holds all
-    /// Whether the dim ends where a lane's part does.
-    bool inWholeLanes() const { return width > 1 && dim % width == 0; }
-  };
-  Value isWithin(const Part &part, Value element) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, element,
-                                 tile->index(part.dim));
-  }
-  Part partOf(VectorAxis axis) {
-    const bool keys = axis == VectorAxis::Key;
-    const int64_t dim = keys ? layout.keyDim : layout.valueDim;
-    const int64_t padded = keys ? layout.paddedKey : layout.paddedValue;
-    const int64_t width = tile->vectorOf(axis).getDimSize(0);
-    return {dim, width, tile->firstOf(axis),
-            dim != padded || tile->inside(axis), width == padded};
-  }
-  static llvm::MaybeAlign alignOf(const Part &part, Type element) {
-    const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-    return llvm::MaybeAlign(
-        std::gcd(std::gcd(part.width, part.dim) * bytes, int64_t(16)));
-  }
-
-  Value tileLoad(LoadOp load) {
-    const Part part = partOf(*axisOf(load.getType()));
-    Value memref = lookup(load.getSource()), offset = lookup(load.getOffset());
-    const Type element = cast<MemRefType>(memref.getType()).getElementType();
-    if (!part.padded)
-      return tile->widen(vector::LoadOp::create(
-          b, VectorType::get({part.width}, element), memref,
-          ValueRange{tile->add(offset, part.first)}, false,
-          alignOf(part, element)));
-    if (part.whole) {
-      Value real = tile->widen(vector::LoadOp::create(
-          b, VectorType::get({part.dim}, element), memref, ValueRange{offset},
-          false, alignOf(part, element)));
-      return vector::InsertStridedSliceOp::create(
-          b, real, tile->zeros(tile->vectorOf(part.width)),
-          ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
-    }
-    if (part.inWholeLanes()) {
-      Value within = isWithin(part, part.first);
-      Value first =
-          arith::SelectOp::create(b, within, part.first, tile->index(0));
-      Value loaded = tile->widen(vector::LoadOp::create(
-          b, VectorType::get({part.width}, element), memref,
-          ValueRange{tile->add(offset, first)}, false, alignOf(part, element)));
-      return arith::SelectOp::create(b, within, loaded,
-                                     tile->zeros(tile->vectorOf(part.width)));
-    }
-    // Element by element, from inside the vector, zero beyond its end.
-    SmallVector<Value> elements;
-    for (int64_t i = 0; i < part.width; ++i) {
-      Value at = tile->add(part.first, tile->index(i));
-      Value inside = isWithin(part, at);
-      Value safe = arith::MinUIOp::create(b, at, tile->index(part.dim - 1));
-      Value value = tile->widen(memref::LoadOp::create(
-          b, memref, ValueRange{tile->add(offset, safe)}));
-      elements.push_back(
-          arith::SelectOp::create(b, inside, value, tile->f32(0)));
-    }
-    return vector::FromElementsOp::create(b, tile->vectorOf(part.width),
-                                          elements);
-  }
-
-  void tileStore(StoreOp store) {
-    const VectorAxis axis = *axisOf(store.getVector().getType());
-    const Part part = partOf(axis);
-    Value vector = lookup(store.getVector());
-    Value memref = lookup(store.getTarget());
-    Value offset = lookup(store.getOffset());
-    const Type element = cast<MemRefType>(memref.getType()).getElementType();
-    Value owner = tile->writes(axis);
-    if (axis == VectorAxis::Key && tile->slice) // all slices have all keys
-      owner = arith::AndIOp::create(
-          b, owner,
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tile->slice,
-                                tile->index(0)));
-    tile->ifTrue(owner, [&] {
-      vector = tile->narrow(vector, toElementType(element));
-      if (part.padded && part.whole)
-        vector = vector::ExtractStridedSliceOp::create(
-            b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{part.dim},
-            ArrayRef<int64_t>{1});
-      if (!part.padded || part.whole || part.inWholeLanes()) {
-        const bool all = !part.padded || part.whole;
-        tile->ifTrue(all ? Value() : isWithin(part, part.first), [&] {
-          vector::StoreOp::create(b, vector, memref,
-                                  ValueRange{tile->add(offset, part.first)},
-                                  false, alignOf(part, element));
-        });
-        return;
-      }
-      for (int64_t i = 0; i < part.width; ++i) {
-        Value at = tile->add(part.first, tile->index(i));
-        tile->ifTrue(isWithin(part, at), [&] {
-          memref::StoreOp::create(b, tile->element(vector, i), memref,
-                                  ValueRange{tile->add(offset, at)});
-        });
-      }
-    });
-  }
-
   /// A read needs everything that the head holds: its loads go out first.
   void tileSlot(SlotOp slot) {
     const StoredHead &stored =
@@ -489,7 +384,7 @@ private:
     if (!mma)
       return tileFold(*tile, head, update);
     if (schedule.boundary == Boundary::Step && layout.window > 1)
-      return callFold(head);
+      return callFold(*tile, source, target, head);
     if (!mma->isLoaded()) // a commit, which reads nothing else
       mma->load();
     mma->fold(update);
@@ -522,7 +417,7 @@ private:
                                        tile->index(layout.window));
     tile->ifTrue(full, [&] {
       if (schedule.strategy == Strategy::Mma)
-        callFold(head);
+        callFold(*tile, source, target, head);
       else
         tileFold(*tile, head, {});
       tile->barrier(); // the new checkpoint is there
@@ -537,68 +432,9 @@ private:
     tile->ifTrue(last.full, [&] {
       tile->barrier(); // the token's records are there
       mma->endArrival();
-      callFold(*last.head);
+      callFold(*tile, source, target, *last.head);
     });
     last = {};
-  }
-
-  /// The step folds rarely, @commit does nothing else: one function for both is
-  /// half of the code, and takes no registers from the step.
-  void callFold(const StoredHead &head) {
-    if (!SymbolTable::lookupSymbolIn(source->getParentOp(), kFoldName))
-      makeFold(head.pool.getType());
-    SmallVector<Value> arguments = {head.pool};
-    for (Value place : placesOf(head.offset, tile->head))
-      arguments.push_back(arith::IndexCastOp::create(b, b.getI64Type(), place));
-    CallOp::create(b, kFoldName, arguments);
-  }
-
-  /// By what a plan gives each of them.
-  bool headsDiffer() const {
-    return !layout.rowBits.empty() || !layout.tables.weights.empty();
-  }
-
-  /// What a fold is told about its head: only where heads differ, which one it
-  /// is.
-  SmallVector<Value> placesOf(Value offset, Value number) {
-    if (!headsDiffer())
-      return {offset};
-    return {offset, number};
-  }
-
-  void makeFold(Type pool) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(tile->keyLane.getDefiningOp()->getParentOp());
-    SmallVector<StringRef> names = {"state", "offset"};
-    SmallVector<Type> types = {pool, b.getI64Type()};
-    if (headsDiffer()) {
-      names.push_back("head");
-      types.push_back(b.getI64Type());
-    }
-    auto function = KernelOp::create(
-        b, kFoldName, b.getStrArrayAttr(names), HeadsAttr(), InputsAttr(),
-        FormatAttr(), *source.getTarget(), LayoutAttr(), ScheduleAttr(),
-        b.getDenseI64ArrayAttr({schedule.keyLanes, schedule.valueLanes}),
-        schedule.lanes == LaneOrder::ValueFirst);
-    function.setCalled(true);
-    Block *body =
-        b.createBlock(&function.getBody(), {}, types,
-                      SmallVector<Location>(types.size(), b.getLoc()));
-    LaneTile lane(b, layout, schedule, target);
-    auto indexOf = [&](int argument) -> Value {
-      return arith::IndexCastOp::create(b, b.getIndexType(),
-                                        body->getArgument(argument));
-    };
-    Value offset = indexOf(1);
-    if (types.size() > 2)
-      lane.head = indexOf(2);
-    const StoredHead stored(lane, body->getArgument(0), offset);
-    MmaHead fold(lane, stored, allocateShared(lane),
-                 {/*vectors=*/0, /*folds=*/true});
-    fold.load();
-    fold.fold({});
-    ReturnOp::create(b, ValueRange{});
-    allowApproximations(function);
   }
 
   /// Words of the header: version, fill, tokens. All heads count alike, so head
