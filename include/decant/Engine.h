@@ -142,8 +142,8 @@ struct PrepareReport {
   /// Why that is not the device's own target, empty where it is: a device that
   /// this build does not know, or a driver that does not read its PTX.
   std::string targetNote;
-  /// What a user should know of the cache, one line each: why kernels are not
-  /// kept on disk (said once), and each bad entry.
+  /// What a user should know, one line each: why kernels are not kept on disk
+  /// (said once), each bad entry of the cache, default kernels that spilled.
   std::vector<std::string> warnings;
 
   /// Whether everything was in the cache.
@@ -202,8 +202,9 @@ public:
   /// Decode and transfer kernels, loaded on `device`; no transfer kernels where
   /// the rule carries vectors beside its state. What a record, a pack or tuning
   /// said and does not load here gives way to the next, and the report says so.
-  /// A GPU kernel that spills registers is refused, and so is the whole call
-  /// while `stream`, which the host is going to use, is being captured.
+  /// Default kernels that spill registers give way to those of fewer blocks per
+  /// SM. A GPU kernel that spills is refused, and so is the whole call while
+  /// `stream`, which the host is going to use, is being captured.
   Expected<std::unique_ptr<Program>> prepare(const DecodeSpec &spec,
                                              std::shared_ptr<Device> device,
                                              PrepareReport *report = nullptr,
@@ -225,11 +226,13 @@ private:
                 const TargetInfo &target, PrepareReport &facts);
   Status tune(const DecodeSpec &spec, std::shared_ptr<Device> device,
               const TargetInfo &target, PrepareReport &facts);
-  Expected<std::unique_ptr<Program>> prepareWith(const DecodeSpec &spec,
-                                                 std::shared_ptr<Device> device,
-                                                 const TargetInfo &target,
-                                                 const VariantPlan &plan,
-                                                 PrepareReport &facts);
+  Expected<std::unique_ptr<Program>>
+  prepareDefault(const DecodeSpec &spec, std::shared_ptr<Device> device,
+                 const TargetInfo &target, PrepareReport &facts);
+  Expected<std::unique_ptr<Program>>
+  prepareWith(const DecodeSpec &spec, std::shared_ptr<Device> device,
+              const TargetInfo &target, const VariantPlan &plan,
+              SpillPolicy spills, PrepareReport &facts);
 
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);

@@ -65,9 +65,46 @@ Engine::prepare(const DecodeSpec &spec, std::shared_ptr<Device> device,
       facts.tuning.notes.push_back(status.within("tuning").message());
     DECANT_ASSIGN(program, prepareTuned(spec, device, chosen.target, facts));
   }
-  return program ? std::move(program)
-                 : prepareWith(spec, std::move(device), chosen.target,
-                               VariantPlan(), facts);
+  return program
+             ? std::move(program)
+             : prepareDefault(spec, std::move(device), chosen.target, facts);
+}
+
+/// Blocks per SM were counted with one assembler and for the rules of this
+/// repository. Where registers of another driver's, or of a user's rule, do not
+/// fit beside so many, fewer blocks have more of them.
+Expected<std::unique_ptr<Program>>
+Engine::prepareDefault(const DecodeSpec &spec, std::shared_ptr<Device> device,
+                       const TargetInfo &target, PrepareReport &facts) {
+  VariantPlan plan;
+  DECANT_ASSIGN(auto program, prepareWith(spec, device, target, plan,
+                                          SpillPolicy::Report, facts));
+  const std::vector<KernelResources> resources = program->resources();
+  if (std::all_of(
+          resources.begin(), resources.end(),
+          [](const KernelResources &each) { return each.localBytes == 0; }))
+    return program;
+  DECANT_ASSIGN(Schedule schedule,
+                parseSchedule(program->variant(0).scheduleText));
+  plan.order = program->layout().codeOrder; // whatever the schedule
+  program.reset();
+  const int counted = schedule.blocksPerSm;
+  while (true) {
+    schedule.blocksPerSm = std::max(1, 2 * schedule.blocksPerSm / 3);
+    plan.schedules = {schedule};
+    auto roomier =
+        prepareWith(spec, device, target, plan, SpillPolicy::Refuse, facts);
+    if (!roomier && schedule.blocksPerSm > 1)
+      continue;
+    if (roomier)
+      facts.warnings.push_back(fmt::format(
+          "kernels spill registers on this device with {}; they are those of "
+          "blocks_per_sm = {}",
+          counted > 0 ? fmt::format("the default, blocks_per_sm = {}", counted)
+                      : "as many blocks per SM as the assembler likes",
+          schedule.blocksPerSm));
+    return roomier;
+  }
 }
 
 Expected<std::unique_ptr<Program>>
@@ -103,7 +140,8 @@ Engine::prepareTuned(const DecodeSpec &spec, std::shared_ptr<Device> device,
                     std::exchange(facts.tuning.source, {})));
     return std::unique_ptr<Program>();
   }
-  auto program = prepareWith(spec, std::move(device), target, plan, facts);
+  auto program = prepareWith(spec, std::move(device), target, plan,
+                             SpillPolicy::Refuse, facts);
   if (program)
     return program;
   // A record of another driver or build: what was fast there may spill here.
@@ -134,7 +172,8 @@ Engine::preparePacked(const DecodeSpec &spec, std::shared_ptr<Device> device,
     facts.tuning.schedules.push_back(all[size_t(variant)].schedule);
   // The pack may have an older target than the compiler would choose.
   DECANT_ASSIGN(const TargetInfo packed, lookupTarget(picks->choice.target));
-  auto program = prepareWith(spec, std::move(device), packed, plan, facts);
+  auto program = prepareWith(spec, std::move(device), packed, plan,
+                             SpillPolicy::Refuse, facts);
   if (!program) {
     facts.tuning.schedules.clear();
     facts.tuning.notes.push_back(
@@ -151,7 +190,7 @@ Engine::preparePacked(const DecodeSpec &spec, std::shared_ptr<Device> device,
 Expected<std::unique_ptr<Program>>
 Engine::prepareWith(const DecodeSpec &spec, std::shared_ptr<Device> device,
                     const TargetInfo &target, const VariantPlan &plan,
-                    PrepareReport &facts) {
+                    SpillPolicy spills, PrepareReport &facts) {
   // The first variant, transfers, then further variants.
   const size_t variants = plan.schedules.size();
   facts.images.assign(variants + 1, ImageReport());
@@ -217,7 +256,7 @@ Engine::prepareWith(const DecodeSpec &spec, std::shared_ptr<Device> device,
 
   Stopwatch loading;
   LoadOptions load;
-  load.spills = SpillPolicy::Refuse;
+  load.spills = spills;
   auto program = Program::create(std::move(device), std::move(images), load);
   facts.loadMs = loading.milliseconds();
   impl->loads += program.ok();

@@ -65,32 +65,6 @@ struct AssignSchedulePass
            layout.record.writes > (layout.window == 1 ? 1 : 2);
   }
 
-  /// Registers of tensor-core kernels were counted for rules that read twice,
-  /// write once and have the usual inputs. Where int8 codes of windows go to
-  /// registers on sm_90, that is in heads of 128 x 64, they were counted for
-  /// Mamba2's rule, which reads once and has inputs of its own, and others.
-  static bool isUncounted(KernelOp kernel, const SlotLayout &layout,
-                          const Schedule &chosen, const TargetInfo &target) {
-    int reads = 0;
-    kernel.walk([&](WindowReadOp read) { reads += read.getVectors().size(); });
-    if (reads == 0 || layout.window == 1)
-      return false;
-    static constexpr StringLiteral usual[] = {
-        "state", "slots", "cu_seqlens", "qkv",   "q",       "k",
-        "v",     "decay", "beta",       "A_log", "dt_bias", "out"};
-    bool extra = false;
-    for (auto [argument, name] :
-         llvm::zip(kernel.getBody().getArguments(),
-                   kernel.getArgNames().getAsValueRange<StringAttr>()))
-      extra |= isa<MemRefType>(argument.getType()) &&
-               !llvm::is_contained(usual, name);
-    if (target.computeMajor == kTimedMajor &&
-        layout.codes.type == ElementType::I8 &&
-        chosen.fetch == CodeFetch::Registers && reads <= 2)
-      return false;
-    return reads != 2 || layout.record.writes != 1 || extra;
-  }
-
   /// A loop over tokens keeps its counts and what was moved out of it: with
   /// fewer registers, some rules and formats spill a word or two.
   static int blocksOfTokens(const Schedule &schedule) {
@@ -123,9 +97,7 @@ struct AssignSchedulePass
     } else if (!isTransfer && !readsKeys()) {
       chosen = mmaSchedule(layout, target).value_or(chosen);
     }
-    if (schedule.empty() &&
-        (keepsMuch(layout) || (chosen.strategy == Strategy::Mma &&
-                               isUncounted(kernel, layout, chosen, target))))
+    if (schedule.empty() && keepsMuch(layout))
       chosen.blocksPerSm =
           std::min(chosen.blocksPerSm, std::max(1, 2 * chosen.blocksPerSm / 3));
     if (schedule.empty() && layout.tokensPerStep > 1)

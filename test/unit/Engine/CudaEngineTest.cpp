@@ -48,6 +48,13 @@ protected:
                               : transferImage(8);
       image.target = options.target.name;
       image.ptxIsa = options.target.ptxIsa;
+      if (options.kernels == KernelSet::Decode && fitBlocks >= 0) {
+        const Schedule schedule =
+            options.schedule ? *options.schedule : usualSchedule();
+        image.scheduleText = toString(schedule);
+        if (schedule.blocksPerSm > fitBlocks)
+          image.code = spilling(image.code);
+      }
       if (badPtx)
         image.code = "bad\n";
       return image;
@@ -64,8 +71,22 @@ protected:
     return report;
   }
 
+  static Schedule usualSchedule() {
+    Schedule usual;
+    usual.keyLanes = usual.valueLanes = 1;
+    usual.keysPerLane = usual.valuesPerLane = 16;
+    usual.blocksPerSm = 6;
+    return usual;
+  }
+  static std::string spilling(std::string code) {
+    for (size_t at; (at = code.find("local=0")) != std::string::npos;)
+      code.replace(at, 7, "local=8");
+    return code;
+  }
+
   std::string folder;
   std::atomic<int> compiles{0}; // of both images, at the same time
+  int fitBlocks = -1; // the most per SM that do not spill; -1: any number
   bool badPtx = false;
   EngineCounters counters;
 };
@@ -142,6 +163,35 @@ TEST_F(CudaEngine, LinkedCodeThatSpillsIsNotUsed) {
   EXPECT_TRUE(warm.warm()) << "it is not linked again";
   EXPECT_EQ(counters.links, 0);
   EXPECT_EQ(fake->jits, 6) << "PTX is compiled by the driver";
+}
+
+// Of 6 blocks, 4, 2 and 1 are tried.
+TEST_F(CudaEngine, DefaultKernelsThatSpillGiveWayToFewerBlocks) {
+  fitBlocks = 3;
+  PrepareReport report = start();
+  EXPECT_EQ(report.warnings,
+            std::vector<std::string>{
+                "kernels spill registers on this device with the default, "
+                "blocks_per_sm = 6; they are those of blocks_per_sm = 2"});
+  EXPECT_EQ(compiles, 5) << "6, 4 and 2 blocks; transfers for whatever order "
+                            "the default has, then for that one";
+  EXPECT_EQ(counters.loads, 2) << "6 blocks, to see what they take, and 2";
+  PrepareReport warm = start();
+  EXPECT_TRUE(warm.warm());
+  EXPECT_EQ(warm.warnings, report.warnings);
+  EXPECT_EQ(compiles, 5);
+  fitBlocks = 6;
+  EXPECT_TRUE(start(CacheMode::Off).warnings.empty());
+}
+
+TEST_F(CudaEngine, KernelsThatAlwaysSpillAreRefusedWithTheNumbers) {
+  fitBlocks = 0;
+  Engine one = engine(CacheMode::Off);
+  auto program = one.prepare(smallSpec(), *one.openDevice("cuda:0"));
+  ASSERT_FALSE(program.ok());
+  EXPECT_NE(program.status().message().find("8 bytes of local memory"),
+            std::string::npos)
+      << program.status().message();
 }
 
 TEST_F(CudaEngine, PtxThatTheDriverRefusesIsRefused) {
