@@ -236,8 +236,10 @@ DECANT_API DecantStatus decantEngineOpenDevice(DecantEngine *engine,
 /* Kernels for `spec`, all of them, on `device`: which schedules, by a tuning
    record, else a pack, else tuning if that is allowed; their code from a pack,
    the cache or the compiler.
-   Threads that want the same kernels wait for the one that compiles them. A GPU
-   kernel that would spill registers is refused. `report` may be null. */
+   Threads that want the same kernels wait for the one that compiles them.
+   Default kernels that spill registers give way to those of fewer blocks per
+   SM, and the report warns; a GPU kernel that spills still is refused. `report`
+   may be null. */
 DECANT_API DecantStatus decantEnginePrepare(DecantEngine *engine,
                                             const DecantSpec *spec,
                                             const DecantDevice *device,
