@@ -76,6 +76,8 @@ protected:
     image.layout =
         makeSlotLayout(spec, image.layout.record,
                        candidate ? candidate->order : CodeOrder::Rows);
+    if (spills && spills(candidate))
+      image.code.replace(image.code.find("local=0"), 7, "local=8");
     return image;
   }
 
@@ -90,7 +92,7 @@ protected:
   tune::Setup setup;
   std::string path;
   std::atomic<int> made{0};
-  std::function<bool(const ScheduleCandidate *)> refuse;
+  std::function<bool(const ScheduleCandidate *)> refuse, spills;
 };
 
 TEST_F(ScheduleTunerOnFake, FindsTheFoldInTheStep) {
@@ -181,6 +183,20 @@ TEST_F(ScheduleTunerOnFake, TheUsualScheduleHasToWork) {
   const auto found = tune(journal);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.status().message(), "layer: no code for this one");
+}
+
+// A rule of a user's may take more registers than the usual schedule leaves.
+TEST_F(ScheduleTunerOnFake, TheUsualScheduleMaySpillAndOthersMayNot) {
+  spills = [&](const ScheduleCandidate *candidate) {
+    return !candidate || candidate->schedule.boundary == Boundary::Step;
+  };
+  Journal journal;
+  const auto found = tune(journal);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_GE(found->refusals.size(), 1u);
+  EXPECT_NE(found->refusals[0].find("8 bytes of local memory"),
+            std::string::npos)
+      << found->refusals[0];
 }
 
 TEST_F(ScheduleTunerOnFake, AnOracleHasTheLastWord) {
