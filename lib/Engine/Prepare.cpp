@@ -89,13 +89,11 @@ Engine::prepareDefault(const DecodeSpec &spec, std::shared_ptr<Device> device,
   plan.order = program->layout().codeOrder; // whatever the schedule
   program.reset();
   const int counted = schedule.blocksPerSm;
-  while (true) {
+  for (;;) {
     schedule.blocksPerSm = std::max(1, 2 * schedule.blocksPerSm / 3);
     plan.schedules = {schedule};
     auto roomier =
         prepareWith(spec, device, target, plan, SpillPolicy::Refuse, facts);
-    if (!roomier && schedule.blocksPerSm > 1)
-      continue;
     if (roomier)
       facts.warnings.push_back(fmt::format(
           "kernels spill registers on this device with {}; they are those of "
@@ -103,7 +101,8 @@ Engine::prepareDefault(const DecodeSpec &spec, std::shared_ptr<Device> device,
           counted > 0 ? fmt::format("the default, blocks_per_sm = {}", counted)
                       : "as many blocks per SM as the assembler likes",
           schedule.blocksPerSm));
-    return roomier;
+    if (roomier || schedule.blocksPerSm == 1)
+      return roomier;
   }
 }
 

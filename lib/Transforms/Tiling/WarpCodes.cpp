@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace decant;
 
-static constexpr int kLoadBytes = 16, kWordBytes = 4;
+static constexpr int kWordBytes = 4;
 static constexpr int kCodesPerTile = 8; // of one lane
 static constexpr int kWideBits = 32, kWidePerChunk = 4;
 

@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace decant;
 
-static constexpr int kLoadBytes = 16, kWideChunksPerTile = 2;
+static constexpr int kWideChunksPerTile = 2;
 
 Value decant::allocateShared(LaneTile &tile) {
   return ScratchOp::create(tile.b, MemRefType::get({1}, tile.b.getI8Type(),

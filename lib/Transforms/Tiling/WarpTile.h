@@ -26,6 +26,8 @@ namespace decant {
 constexpr int kTile = 16;
 /// Columns of one tensor-core product, as high and low parts.
 constexpr int kMaxColumns = 4;
+/// The most that a lane loads at once.
+constexpr int kLoadBytes = 16;
 
 /// Memory that a block shares, used by one part of a kernel after another.
 mlir::Value allocateShared(LaneTile &tile);
